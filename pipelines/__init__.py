@@ -1,0 +1,1 @@
+"""Models and the cascade: what hears, thinks and speaks. Never imports `realtime`."""

@@ -1,0 +1,179 @@
+"""What travels between the server and the stages: requests, outputs and errors.
+
+Audio is always a one-dimensional float32 array in [-1, 1], mono; its rate is named beside it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import IntEnum, StrEnum
+from typing import TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+Samples: TypeAlias = npt.NDArray[np.float32]
+
+HEARING_RATE_HZ = 16_000  # every recogniser, detector and judge here hears at this rate
+DETECTOR_FRAME_SAMPLES = 512  # 32 ms, the frame that Silero was trained on
+
+
+class Urgency(IntEnum):
+    """Who goes first when stages compete for one device; lower is more urgent."""
+
+    FIRST_AUDIO = 0  # a committed turn that has made no sound yet
+    RUNNING_DRY = 1  # steady audio whose listener is about to hear a gap
+    STEADY = 2  # audio whose listener has enough ahead
+    DRAFT = 3  # speculation that nobody may ever hear
+
+
+class FinishReason(StrEnum):
+    STOP = "stop"
+    LENGTH = "length"
+    TOOL_CALLS = "tool_calls"
+    CONTENT_FILTER = "content_filter"
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCall:
+    call_id: str
+    name: str
+    arguments: str  # a JSON text, as the model wrote it
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """One entry of a prompt. `role` is system, user, assistant or tool."""
+
+    role: str
+    text: str
+    tool_calls: tuple[ToolCall, ...] = ()
+    call_id: str | None = None  # of a tool message: the call that it answers
+
+
+@dataclass(frozen=True, slots=True)
+class ToolSpec:
+    name: str
+    description: str
+    parameters_json: str  # JSON Schema of the arguments
+
+
+@dataclass(frozen=True, slots=True)
+class RecogniseRequest:
+    """Speech to text. Audio is pushed as float32 at `HEARING_RATE_HZ`."""
+
+    request_id: str
+    urgency: Urgency = Urgency.FIRST_AUDIO
+    language: str | None = None  # ISO 639-1; None lets the recogniser decide
+    prompt: str = ""  # words that the speaker is likely to use
+
+
+@dataclass(frozen=True, slots=True)
+class Transcript:
+    """Text heard so far. Exactly one final transcript ends a stream; `text` may be empty."""
+
+    text: str
+    is_final: bool
+
+
+@dataclass(frozen=True, slots=True)
+class WriteRequest:
+    """Messages to text. Yields TextDelta, ToolCallDelta and, last, Finished."""
+
+    request_id: str
+    messages: tuple[Message, ...]
+    urgency: Urgency = Urgency.FIRST_AUDIO
+    tools: tuple[ToolSpec, ...] = ()
+    tool_choice: str = "auto"  # auto, none, required, or a tool's name
+    max_output_tokens: int | None = None
+    temperature: float | None = None  # None: the stage's own default
+
+
+@dataclass(frozen=True, slots=True)
+class SpeakRequest:
+    """Text to speech. Text is pushed in speakable chunks; yields SpeechDelta."""
+
+    request_id: str
+    voice: str
+    urgency: Urgency = Urgency.FIRST_AUDIO
+    speed: float = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class ReplyRequest:
+    """One whole reply: messages to text and, if `speak`, to speech."""
+
+    request_id: str
+    messages: tuple[Message, ...]
+    urgency: Urgency
+    speak: bool
+    voice: str
+    speed: float = 1.0
+    tools: tuple[ToolSpec, ...] = ()
+    tool_choice: str = "auto"
+    max_output_tokens: int | None = None
+    temperature: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TextDelta:
+    """A piece of the reply's display text, in order."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCallDelta:
+    """A piece of a tool call. The first piece of each `index` carries `call_id` and `name`."""
+
+    index: int
+    call_id: str
+    name: str
+    arguments: str
+
+
+@dataclass(frozen=True, slots=True)
+class SpeechDelta:
+    """A piece of the reply's audio.
+
+    samples: float32 [n] at `rate_hz`, one rate for the whole stream.
+    text_end: how many characters of the reply's display text (all TextDelta joined) have been
+        spoken once these samples have been played. Never decreases; a stage that speaks pushed
+        chunks counts the characters pushed.
+    """
+
+    samples: Samples
+    rate_hz: int
+    text_end: int
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    input_tokens: int = 0
+    cached_tokens: int = 0
+    output_tokens: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Finished:
+    """The last output of every WriteRequest and ReplyRequest that did not fail."""
+
+    reason: FinishReason
+    usage: Usage = field(default_factory=Usage)
+
+
+WriteOutput: TypeAlias = TextDelta | ToolCallDelta | Finished
+ReplyOutput: TypeAlias = TextDelta | ToolCallDelta | SpeechDelta | Finished
+
+
+class StageError(Exception):
+    """A stage failed one request; the stage itself lives on.
+
+    code: a short machine-readable word (`llm_unreachable`, `asr_failed`, `stage_timeout`, ...).
+    message: what is wrong, where, and what to do; shown to the user.
+    """
+
+    def __init__(self, code: str, message: str) -> None:
+        super().__init__(message)
+        self.code = code
+        self.message = message

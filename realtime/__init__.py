@@ -1,0 +1,1 @@
+"""The realtime server: protocol, sessions and transports. Knows conversation, knows no model."""
