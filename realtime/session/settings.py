@@ -123,7 +123,12 @@ class SessionSettings:
 
 @dataclass(frozen=True, slots=True)
 class SettingsPatch:
-    """A checked partial update: (field of SessionSettings, new value) pairs; absent = unchanged."""
+    """A checked partial update: (field of SessionSettings, new value) pairs; absent = unchanged.
+
+    A pair ("echoed:FIELD", JSON) replaces the entry FIELD of `echoed_json` and leaves its other
+    entries as they are; FIELD is the wire's dotted path below `session`, for instance
+    "audio.input.noise_reduction". The JSON "null" is kept and echoed like any other.
+    """
 
     values: tuple[tuple[str, object], ...] = ()
 

@@ -1,0 +1,83 @@
+# make serve              install, fetch the models and start on http://127.0.0.1:8000
+# make test | lint | format | bench DIR=recordings | lock
+
+PYTHON ?= python3
+HOST   ?= 127.0.0.1
+PORT   ?= 8000
+CONFIG ?= configs/embedded.yaml
+
+VENV   := .venv
+BIN    := $(VENV)/bin
+PIP    := $(BIN)/python -m pip --disable-pip-version-check
+# Stamps: what is installed for a lock file is not installed again.
+SERVE  := $(VENV)/.serve-installed
+DEV    := $(VENV)/.dev-installed
+# The locks name no package index: each machine uses its own.
+LOCK   := $(BIN)/pip-compile --quiet --no-header --no-annotate --strip-extras --allow-unsafe \
+          --generate-hashes --no-emit-index-url --no-emit-find-links --no-emit-trusted-host \
+          --no-emit-options
+
+.PHONY: serve test lint format bench lock clean
+
+serve: $(SERVE)
+	@$(BIN)/parley models fetch --config $(CONFIG)
+	@exec $(BIN)/parley serve $(CONFIG) --host $(HOST) --port $(PORT)
+
+# The tests run the embedded models: their group is fetched first, once per machine.
+test: $(DEV)
+	@$(BIN)/parley models fetch embedded
+	@$(BIN)/python -m pytest -m "not soak and not gpu and not browser"
+
+lint: $(DEV)
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+	@$(BIN)/pyright
+
+format: $(DEV)
+	@$(BIN)/ruff check --fix .
+	@$(BIN)/ruff format .
+
+# DIR: a folder of recordings, as benchmarks/ describes.
+bench: $(SERVE)
+	@test -n "$(DIR)" || { echo "Say which recordings: make bench DIR=path/to/folder"; exit 2; }
+	@$(BIN)/parley models fetch --config $(CONFIG)
+	@$(BIN)/python -m benchmarks.voice $(DIR)
+
+# Newest versions that pyproject.toml allows, into the lock files.
+lock: $(DEV)
+	@$(LOCK) --upgrade --output-file configs/locks/serve.txt pyproject.toml
+	@$(BIN)/python -c 'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["dependency-groups"]["dev"], sep="\n")' \
+	  | $(LOCK) --upgrade --constraint configs/locks/serve.txt \
+	    --output-file configs/locks/dev.txt pyproject.toml -
+
+clean:
+	rm -rf $(VENV) build dist *.egg-info .pytest_cache .ruff_cache .hypothesis
+
+$(VENV)/.made:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { \
+	  echo "Parley needs Python 3.11 or newer, but '$(PYTHON)' is: $$($(PYTHON) --version 2>&1 || true)" \
+	       "(choose another with: make PYTHON=python3.12 ...)"; exit 1; }
+	@$(PYTHON) -m venv $(VENV) || { rm -rf $(VENV); \
+	  echo "Python's venv module is missing; on Debian: apt-get install python3-venv"; exit 1; }
+	@touch $@
+
+$(SERVE): configs/locks/serve.txt pyproject.toml | $(VENV)/.made
+	@echo "Installing what the server needs (about 130 MB, once) ..."
+	@$(PIP) install --quiet --require-hashes --requirement configs/locks/serve.txt
+	@$(PIP) install --quiet --no-deps --editable .
+	@touch $@
+
+$(DEV): configs/locks/dev.txt configs/locks/serve.txt pyproject.toml | $(VENV)/.made
+	@echo "Installing what the server and its tests need (once) ..."
+	@$(PIP) install --quiet --require-hashes --requirement configs/locks/dev.txt
+	@$(PIP) install --quiet --no-deps --editable .
+	@$(MAKE) --no-print-directory $(VENV)/.libopus
+	@touch $@ $(SERVE)
+
+# Raw Opus packets are optional and need a library that pip cannot bring.
+$(VENV)/.libopus:
+	@$(BIN)/python -c 'import ctypes.util, sys; sys.exit(ctypes.util.find_library("opus") is None)' \
+	  || { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null \
+	       && apt-get install --quiet --quiet --yes libopus0 >/dev/null 2>&1; } \
+	  || echo "Optional: raw Opus packets need libopus; on Debian: apt-get install libopus0"
+	@touch $@

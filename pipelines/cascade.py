@@ -1,0 +1,128 @@
+"""The cascade: hears with a detector, a judge and a recogniser; replies by writing and speaking.
+
+A reply is one stream over two stages. Its text is cut into chunks while it is still written, and
+each chunk is spoken at once; text and speech leave in one order, and `Finished` leaves last.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from pipelines.ports import (
+    Detector,
+    DetectorStage,
+    Judge,
+    Progress,
+    Recogniser,
+    RecogniseStream,
+    ReplyStream,
+    Speaker,
+    Writer,
+)
+from pipelines.reply import Reply, ReplyTiming
+from pipelines.runtime.latency import AbortLatency
+from pipelines.runtime.loop_stage import LoopStage, LoopStream
+from pipelines.types import RecogniseRequest, ReplyOutput, ReplyRequest, Samples
+
+# Outputs of a reply that wait for the session: a pause of the session's task must not starve
+# the voice, and a session that stalls must not let a reply grow without bound.
+REPLY_OUTPUT_LIMIT = 256
+
+
+@dataclass(frozen=True, slots=True)
+class CascadeOptions:
+    """voices: names that the speaker knows, the default first. model: the writer's model."""
+
+    voices: tuple[str, ...]
+    model: str
+    timing: ReplyTiming = ReplyTiming()
+
+
+class VoiceCascade:
+    """Implements `pipelines.ports.Cascade` over any stages that keep their contracts."""
+
+    def __init__(
+        self,
+        detector: DetectorStage,
+        judge: Judge,
+        recogniser: Recogniser,
+        writer: Writer,
+        speaker: Speaker,
+        options: CascadeOptions,
+    ) -> None:
+        self._detector = detector
+        self._judge = judge
+        self._recogniser = recogniser
+        self._writer = writer
+        self._speaker = speaker
+        self._options = options
+        self._replies: LoopStage[ReplyRequest, None, ReplyOutput] = LoopStage(
+            "reply",
+            self._work,
+            output_limit=REPLY_OUTPUT_LIMIT,
+            stall_timeout_ms=options.timing.stall_timeout_ms,
+        )
+
+    @property
+    def voices(self) -> tuple[str, ...]:
+        return self._options.voices
+
+    @property
+    def model(self) -> str:
+        return self._options.model
+
+    @property
+    def active(self) -> int:
+        """Requests open on any stage; a reply counts beside its parts."""
+        stages = (self._detector, self._recogniser, self._writer, self._speaker, self._replies)
+        return sum(stage.active for stage in stages)
+
+    @property
+    def reply_abort_latency(self) -> AbortLatency:
+        """How long aborted replies took until nothing of them was left on this loop."""
+        return self._replies.abort_latency
+
+    async def start(self, progress: Progress) -> None:
+        """Start the stages one by one, so that their loads do not compete.
+
+        If one fails, those that run are closed again and its error is raised.
+        """
+        try:
+            for stage in self._stages():
+                await stage.start(progress)
+        except BaseException:
+            await self.close()
+            raise
+
+    async def close(self) -> None:
+        """Close the replies first, then what they stand on."""
+        for stage in reversed(self._stages()):
+            await stage.close()
+
+    def detect(self) -> Detector:
+        return self._detector.open()
+
+    async def judge(self, audio: Samples) -> float:
+        return await self._judge.ask(audio)
+
+    def recognise(self, request: RecogniseRequest) -> RecogniseStream:
+        return self._recogniser.open(request)
+
+    def reply(self, request: ReplyRequest) -> ReplyStream:
+        """The reply begins at once, before it is iterated."""
+        return self._replies.open(request)
+
+    async def _work(self, request: ReplyRequest, stream: LoopStream[None, ReplyOutput]) -> None:
+        reply = Reply(self._writer, self._speaker, request, self._options.timing, stream)
+        await reply.run()
+
+    def _stages(self) -> tuple[DetectorStage | Judge | Recogniser | Writer | Speaker, ...]:
+        """The cheap ones first: what is wrong with them shows before the big loads."""
+        return (
+            self._detector,
+            self._judge,
+            self._speaker,
+            self._recogniser,
+            self._writer,
+            self._replies,
+        )

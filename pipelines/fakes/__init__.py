@@ -1,0 +1,1 @@
+"""Scripted stages with exact timing, for demos and tests: no model, no device, no chance."""

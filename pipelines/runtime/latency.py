@@ -1,0 +1,23 @@
+"""How long aborts take, for export."""
+
+from __future__ import annotations
+
+import time
+
+from pipelines.runtime.ticket import Ticket
+
+
+class AbortLatency:
+    """From the abort of a request until everything behind it was gone."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.last_ms = 0.0
+        self.worst_ms = 0.0
+
+    def record(self, ticket: Ticket) -> None:
+        """Count a reaped ticket, if it was aborted."""
+        if ticket.aborted_at_s is not None:
+            self.count += 1
+            self.last_ms = (time.monotonic() - ticket.aborted_at_s) * 1000
+            self.worst_ms = max(self.worst_ms, self.last_ms)

@@ -1,0 +1,268 @@
+"""One-shot stages: a call per input, such as a recogniser, or a voice that speaks clauses."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
+from typing import Any, Generic, TypeVar
+
+from pipelines.ports import Progress
+from pipelines.runtime.cpu import CpuToken
+from pipelines.runtime.crew import Crew
+from pipelines.runtime.failures import input_too_long, stage_closed
+from pipelines.runtime.handover import hand_over, on_loop
+from pipelines.runtime.latency import AbortLatency
+from pipelines.runtime.outlet import STALL_TIMEOUT_MS, Outlet
+from pipelines.runtime.ticket import StageRequest, Ticket
+from pipelines.types import StageError, Urgency
+
+Request = TypeVar("Request", bound=StageRequest)
+In = TypeVar("In")
+Out = TypeVar("Out")
+Model = TypeVar("Model")
+
+Run = Callable[[Any, Ticket], Iterable[Out]]  # one input, or all of them as a list
+
+OUTPUT_LIMIT = 8  # outputs: a stalled reader costs a few seconds of audio per request, no more
+INPUT_LIMIT = 64  # inputs that wait: a long reply in clauses; the writer is paused beyond
+GATHER_LIMIT = 65_536  # inputs gathered for one run: half an hour in frames of 32 ms
+
+
+class OneShotStage(Generic[Request, In, Out]):
+    """Calls a blocking `run(model, request, input, ticket)` in the stage's own thread.
+
+    load: makes and warms the model, in a thread.
+    run: yields the outputs of one input. It runs under the token of `cpu` from one output to the
+        next; between two outputs other requests may run, so what a request needs lives in the
+        generator, not in the model. Long steps call `cpu.give_way(ticket)` between quanta.
+        An abort closes the generator before its next step.
+    gather: False: one run per pushed input, in order. True: the inputs are collected, and `run`
+        gets them as a list, once, after finish.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        load: Callable[[Progress], Model],
+        run: Callable[[Model, Request, Any, Ticket], Iterable[Out]],
+        cpu: CpuToken | None,
+        gather: bool = False,
+        *,
+        threads: int = 1,
+        output_limit: int = OUTPUT_LIMIT,
+        input_limit: int = INPUT_LIMIT,
+        stall_timeout_ms: int = STALL_TIMEOUT_MS,
+        failure_code: str | None = None,
+    ) -> None:
+        self._gather = gather
+        self._output_limit = output_limit
+        self._input_limit = GATHER_LIMIT if gather else input_limit
+        self._stall_timeout_ms = stall_timeout_ms
+        self._crew = Crew(name, cpu, threads, failure_code or f"{name}_failed")
+        self._bound: Callable[[Request, Any, Ticket], Iterable[Out]] | None = None
+        self._closed = False
+
+        def bind(progress: Progress) -> Callable[[Request, Any, Ticket], Iterable[Out]]:
+            model = load(progress)
+            return lambda request, item, ticket: run(model, request, item, ticket)
+
+        self._bind = bind
+
+    @property
+    def name(self) -> str:
+        return self._crew.name
+
+    @property
+    def active(self) -> int:
+        return self._crew.active
+
+    @property
+    def abort_latency(self) -> AbortLatency:
+        return self._crew.abort_latency
+
+    async def start(self, progress: Progress) -> None:
+        """Load the model; what `load` raises passes through."""
+        hop = on_loop(progress)
+
+        def prepare() -> None:
+            self._bound = self._bind(hop)
+
+        await self._crew.start(prepare)
+
+    async def close(self) -> None:
+        self._closed = True
+        await self._crew.close()
+        self._bound = None
+
+    def open(self, request: Request) -> OneShotStream[In, Out]:
+        """Raises RuntimeError before `start`."""
+        if self._bound is None and not self._closed:
+            raise RuntimeError(f"stage {self.name} is used before it was started")
+        ticket = Ticket.of(request)
+        bound = self._bound
+
+        def run(item: Any, ticket: Ticket) -> Iterable[Out]:
+            assert bound is not None
+            return bound(request, item, ticket)
+
+        stream: OneShotStream[In, Out] = OneShotStream(
+            self._crew,
+            ticket,
+            run,
+            gather=self._gather,
+            input_limit=self._input_limit,
+            output_limit=self._output_limit,
+            stall_timeout_ms=self._stall_timeout_ms,
+        )
+        if self._closed:
+            stream.fail(stage_closed(self.name))
+        else:
+            self._crew.add(stream)
+        return stream
+
+
+class OneShotStream(Generic[In, Out]):
+    """One request of a one-shot stage (`pipelines.ports.Stream`), and its job in the crew."""
+
+    def __init__(
+        self,
+        crew: Crew,
+        ticket: Ticket,
+        run: Run[Out],
+        *,
+        gather: bool,
+        input_limit: int,
+        output_limit: int,
+        stall_timeout_ms: int,
+    ) -> None:
+        self._crew = crew
+        self._ticket = ticket
+        self._run = run
+        self._gather = gather
+        self._input_limit = input_limit
+        self._outlet: Outlet[Out] = Outlet(
+            crew.name, ticket, output_limit, crew.wake, stall_timeout_ms
+        )
+        self._inputs: deque[In] = deque()
+        self._finished = False
+        self._ended = False
+        self._current: Iterator[Out] | None = None
+        self._loop = asyncio.get_running_loop()
+        self._drained = asyncio.Event()  # set when fewer inputs wait, or the request is dead
+        ticket.on_abort(self._wake_pusher)
+
+    # ---- the owner's side, on the loop -------------------------------------------------------
+
+    async def push(self, item: In) -> None:
+        while self._accepts and len(self._inputs) >= self._input_limit:
+            if self._gather:
+                # Nothing is taken out before finish, so waiting would never end.
+                self.fail(input_too_long(self._crew.name, self._input_limit))
+                self._crew.discard(self)
+                return
+            self._drained.clear()
+            # The thread may have taken an input before the flag was cleared.
+            if len(self._inputs) >= self._input_limit:
+                await self._drained.wait()
+        if not self._accepts:
+            return
+        self._inputs.append(item)
+        if not self._gather:
+            self._outlet.owe(True)
+            self._crew.wake()
+
+    async def finish(self) -> None:
+        if not self._accepts:
+            return
+        self._finished = True
+        needs_work = self._gather or bool(self._inputs) or self._current is not None
+        if not needs_work and self._crew.discard(self):
+            self._end()
+            return
+        self._outlet.owe(True)
+        self._crew.wake()
+
+    def __aiter__(self) -> AsyncIterator[Out]:
+        return self
+
+    async def __anext__(self) -> Out:
+        return await self._outlet.next()
+
+    def abort(self) -> None:
+        self._ticket.abort()
+
+    def hurry(self, urgency: Urgency) -> None:
+        self._ticket.hurry(urgency)
+
+    # ---- the crew's side ---------------------------------------------------------------------
+
+    @property
+    def ticket(self) -> Ticket:
+        return self._ticket
+
+    @property
+    def ready(self) -> bool:
+        if self._ended or not self._outlet.has_room:
+            return False
+        if self._gather:
+            return self._finished
+        return self._current is not None or bool(self._inputs) or self._finished
+
+    @property
+    def holds_work(self) -> bool:
+        return self._current is not None
+
+    def work(self) -> bool:
+        if self._current is None and not self._begin():
+            return self._end()
+        assert self._current is not None
+        for output in self._current:
+            self._ticket.check()
+            self._outlet.put(output)
+            if not self._outlet.has_room or self._crew.outranked(self._ticket):
+                return False
+        self._current = None
+        if self._finished and not self._inputs:
+            return self._end()
+        self._outlet.owe(False)
+        if self._inputs or self._finished:  # also what came since the line above
+            self._outlet.owe(True)
+        return False
+
+    def dispose(self) -> None:
+        current, self._current = self._current, None
+        close = getattr(current, "close", None)
+        if close is not None:
+            close()
+
+    def fail(self, error: StageError) -> None:
+        self._ended = True
+        self._outlet.end(error)
+        self._wake_pusher()
+
+    def _begin(self) -> bool:
+        if self._gather:
+            gathered = list(self._inputs)
+            self._inputs.clear()
+            self._current = iter(self._run(gathered, self._ticket))
+            return True
+        if not self._inputs:
+            return False
+        item = self._inputs.popleft()
+        self._wake_pusher()
+        self._current = iter(self._run(item, self._ticket))
+        return True
+
+    def _end(self) -> bool:
+        self._ended = True
+        self._outlet.end()
+        self._wake_pusher()
+        return True
+
+    @property
+    def _accepts(self) -> bool:
+        return not (self._finished or self._ended or self._ticket.aborted)
+
+    def _wake_pusher(self) -> None:
+        hand_over(self._loop, self._drained.set)

@@ -1,0 +1,129 @@
+"""The way of a request's outputs from whatever makes them to the loop that reads them."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections import deque
+from collections.abc import Callable
+from typing import Generic, TypeVar
+
+from pipelines.runtime.failures import stage_timeout
+from pipelines.runtime.handover import hand_over
+from pipelines.runtime.ticket import Ticket
+from pipelines.types import StageError
+
+Out = TypeVar("Out")
+
+STALL_TIMEOUT_MS = 30_000  # far beyond any honest step, well within a caller's patience
+
+
+class Outlet(Generic[Out]):
+    """A bounded queue of outputs with one reader, on the event loop that made the outlet.
+
+    Producers may be threads: they call `put`, `owe` and `end`. After the ticket's abort nothing is
+    delivered. While the stage owes an output, `stall_timeout_ms` without one fails the request.
+    """
+
+    def __init__(
+        self,
+        stage: str,
+        ticket: Ticket,
+        limit: int,
+        on_room: Callable[[], None],
+        stall_timeout_ms: int = STALL_TIMEOUT_MS,
+    ) -> None:
+        self.ticket = ticket
+        self._stage = stage
+        self._limit = limit
+        self._on_room = on_room  # called without locks whenever a full queue gets room
+        self._stall_s = stall_timeout_ms / 1000
+        self._loop = asyncio.get_running_loop()
+        self._lock = threading.Lock()
+        self._outputs: deque[Out] = deque()
+        self._ended = False
+        self._error: StageError | None = None
+        self._owed_since_s: float | None = None
+        self._changed = asyncio.Event()
+        ticket.on_abort(self._on_abort)
+
+    @property
+    def has_room(self) -> bool:
+        with self._lock:
+            return len(self._outputs) < self._limit
+
+    def put(self, output: Out) -> None:
+        """Hand over an output; the caller has seen that there is room."""
+        with self._lock:
+            if self._ended or self.ticket.aborted:
+                return
+            self._outputs.append(output)
+            if self._owed_since_s is not None:
+                self._owed_since_s = self._loop.time()
+        self._notify()
+
+    def owe(self, owes: bool) -> None:
+        """Say whether the stage has something to do for this request; starts the stall clock."""
+        with self._lock:
+            if owes and self._owed_since_s is None:
+                self._owed_since_s = self._loop.time()
+            elif not owes:
+                self._owed_since_s = None
+        self._notify()
+
+    def end(self, error: StageError | None = None) -> None:
+        """Nothing more comes; what was put is still delivered, then `error` is raised."""
+        with self._lock:
+            if self._ended:
+                return
+            self._ended = True
+            self._error = error
+        self._notify()
+
+    async def next(self) -> Out:
+        """The next output. Raises StopAsyncIteration at the end or abort, StageError on failure."""
+        while True:
+            with self._lock:
+                if self.ticket.aborted:
+                    raise StopAsyncIteration
+                if self._outputs:
+                    was_full = len(self._outputs) >= self._limit
+                    output = self._outputs.popleft()
+                    # A stage that was paused by a full queue could not deliver meanwhile.
+                    if was_full and self._owed_since_s is not None:
+                        self._owed_since_s = self._loop.time()
+                    break
+                if self._ended:
+                    if self._error is not None:
+                        raise self._error
+                    raise StopAsyncIteration
+                self._changed.clear()
+                owed_since_s = self._owed_since_s
+            await self._wait(owed_since_s)
+        if was_full:
+            self._on_room()
+        return output
+
+    async def _wait(self, owed_since_s: float | None) -> None:
+        deadline_s = None if owed_since_s is None else owed_since_s + self._stall_s
+        try:
+            async with asyncio.timeout_at(deadline_s):
+                await self._changed.wait()
+        except TimeoutError:
+            with self._lock:
+                late = not self._outputs and not self._ended and not self.ticket.aborted
+                late = late and self._owed_since_s == owed_since_s
+            if not late:
+                return
+            self.ticket.abort()
+            raise stage_timeout(self._stage, self._stall_s) from None
+
+    def _on_abort(self) -> None:
+        with self._lock:
+            self._outputs.clear()
+        self._notify()
+
+    def _notify(self) -> None:
+        if not hand_over(self._loop, self._changed.set):
+            # The loop is closed: nobody will ever read, so the work behind may end.
+            self.ticket.abort()

@@ -1,0 +1,1 @@
+"""One file per model: what hears, judges, writes and speaks."""

@@ -1,0 +1,76 @@
+"""What ends a clause, and what must stay with the word that follows it."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+
+SENTENCE_MARKS = frozenset(".!?…")
+CLAUSE_MARKS = frozenset(",;:")
+DASHES = frozenset({"-", "–", "—", "--"})
+WIDE_MARKS = frozenset("。！？；，、：．｡､")  # scripts without spaces end clauses with these
+OPENERS = "\"'“‘«([{*_`~"
+CLOSERS = "\"'”’»)]}*_`~」』）】》〉"
+
+# Always followed by what they belong to, so nothing is cut after them. "No." is not here: in
+# speech it is an answer far more often than a number.
+LEADING = frozenset(
+    "mr. mrs. ms. mx. dr. prof. sr. jr. st. mt. fr. rev. hon. gen. col. capt. lt. sgt. sen. rep. "
+    "gov. vs. fig. approx. ca. cf. eq. vol. e.g. i.e.".split()
+)
+# Their full stop says nothing about the end of a sentence.
+ABBREVIATIONS = LEADING | frozenset(
+    "etc. al. inc. ltd. co. corp. dept. est. ave. blvd. rd. jan. feb. mar. apr. jun. jul. aug. "
+    "sep. sept. oct. nov. dec. mon. tue. wed. thu. fri. sat. sun. hr. hrs. min. sec.".split()
+)
+# "3." that opens a line numbers a list. Two digits, so that "in 1999." ends a sentence.
+LIST_NUMBER = re.compile(r"\(?(\d{1,2}|[A-Za-z])[.)]")
+LINE_MARK = re.compile(r"[-*+–•]|#+|>+")
+INITIALS = re.compile(r"([^\W\d_]\.)+")  # "J.", "U.S.", "p.m."
+
+
+def ends_clause(word: str) -> bool:
+    """Whether a word, with its punctuation and followed by white space, ends a clause."""
+    if word in DASHES:
+        return True
+    bare = word.rstrip(CLOSERS)
+    if not bare:
+        return False
+    last = bare[-1]
+    if last != ".":
+        return last in SENTENCE_MARKS or last in CLAUSE_MARKS or last in WIDE_MARKS or last == "—"
+    plain = bare.lstrip(OPENERS).lower()
+    return plain not in ABBREVIATIONS and INITIALS.fullmatch(plain) is None
+
+
+def leads(word: str) -> bool:
+    """Whether a word belongs to the next one: titles, "e.g.", one initial of a name."""
+    plain = word.lstrip(OPENERS)
+    return plain.lower() in LEADING or (len(plain) == 2 and plain[0].isupper() and plain[1] == ".")
+
+
+def opens_line(word: str) -> bool:
+    """Whether a word that begins a line is a mark of the line: a bullet, "3.", "##", ">"."""
+    return LIST_NUMBER.fullmatch(word) is not None or LINE_MARK.fullmatch(word) is not None
+
+
+def may_go_on(word: str) -> bool:
+    """Whether the last mark of a word may be inside it: "3." of "3.5", "www." of an address."""
+    head = word[:-1]
+    return word[-1:] in ".,:" and (head[-1:].isdigit() or any(mark in head for mark in "./@:"))
+
+
+def is_wide(char: str) -> bool:
+    """Whether a character is of a script written without spaces between words."""
+    code = ord(char)
+    return (
+        0x3040 <= code <= 0x30FF  # kana
+        or 0x3400 <= code <= 0x9FFF  # CJK ideographs
+        or 0xF900 <= code <= 0xFAFF
+        or 0x20000 <= code <= 0x3FFFF
+    )
+
+
+def joins_previous(char: str) -> bool:
+    """Whether a character is drawn together with the one before it."""
+    return char == "\u200d" or unicodedata.category(char).startswith("M")

@@ -1,0 +1,30 @@
+"""Model files: which there are, where they come from, and whether they are whole."""
+
+from pipelines.weights.fetching import FetchFailed, fetch
+from pipelines.weights.store import (
+    FileState,
+    ModelCorrupt,
+    ModelMissing,
+    Row,
+    WeightsError,
+    resolve,
+    resolve_folder,
+    status,
+    store,
+    verify,
+)
+
+__all__ = [
+    "FetchFailed",
+    "FileState",
+    "ModelCorrupt",
+    "ModelMissing",
+    "Row",
+    "WeightsError",
+    "fetch",
+    "resolve",
+    "resolve_folder",
+    "status",
+    "store",
+    "verify",
+]

@@ -1,0 +1,1 @@
+"""Who may come in: bearer keys and web origins."""

@@ -1,0 +1,187 @@
+"""The `parley` command: reads arguments, calls one of `realtime.commands`, turns errors to lines."""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import os
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from realtime.commands.errors import USAGE, CommandError
+from realtime.settings import Settings
+from realtime.settings_file import SettingsError, load_settings
+
+KEY_VARIABLE = "PARLEY_KEY"  # of `talk`: the key to show; of `serve`: one more key to accept
+DEFAULT_URL = "ws://127.0.0.1:8000/v1/realtime"
+INTERRUPTED = 130  # what shells give to a program ended by Ctrl-C
+
+Command = Callable[[argparse.Namespace], int]
+
+
+@dataclass(frozen=True, slots=True)
+class Verb:
+    """A sub-command: its name, what it does in a line, its arguments and its code."""
+
+    name: str
+    summary: str
+    add_arguments: Callable[[argparse.ArgumentParser], None]
+    run: Command
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs one command; returns its exit code: 0 done, 1 failed, 2 used wrongly."""
+    options = _parser().parse_args(arguments)
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
+    try:
+        return options.run(options)
+    except SettingsError as error:
+        print(error, file=sys.stderr)
+        return USAGE
+    except CommandError as error:
+        print(f"parley: {error}", file=sys.stderr)
+        return error.exit_code
+    except BrokenPipeError:
+        # The reader of our output has gone; Python must not complain about it at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except KeyboardInterrupt:
+        return INTERRUPTED
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="parley", description="A realtime voice-agent server and its tools."
+    )
+    verbs = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
+    for verb in VERBS:
+        inner = verbs.add_parser(verb.name, help=verb.summary, description=verb.summary)
+        verb.add_arguments(inner)
+        inner.set_defaults(run=verb.run)
+    return parser
+
+
+def _add_config(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("config", nargs="?", type=Path, help="a YAML file (default: built in)")
+
+
+# ---- serve -----------------------------------------------------------------------------------
+
+
+def _add_serve(parser: argparse.ArgumentParser) -> None:
+    _add_config(parser)
+    parser.add_argument("--host", help="address to listen on, instead of the configured one")
+    parser.add_argument("--port", type=int, help="port to listen on; 0 takes a free one")
+
+
+def _serve(options: argparse.Namespace) -> int:
+    from realtime.commands.serve import serve
+
+    return serve(_with_options(load_settings(options.config), options))
+
+
+def _with_options(settings: Settings, options: argparse.Namespace) -> Settings:
+    changes: dict[str, object] = {}
+    if options.host is not None:
+        changes["host"] = options.host
+    if options.port is not None:
+        if not 0 <= options.port <= 65_535:
+            raise CommandError(f"--port is {options.port}; allowed: 0 to 65535", USAGE)
+        changes["port"] = options.port
+    key = os.environ.get(KEY_VARIABLE)
+    if key:
+        changes["keys"] = (*settings.server.keys, key)
+    return settings.model_copy(update={"server": settings.server.model_copy(update=changes)})
+
+
+# ---- talk ------------------------------------------------------------------------------------
+
+
+def _add_talk(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("recording", nargs="?", type=Path, help="a sound file to say")
+    parser.add_argument("--mic", action="store_true", help="speak and listen with the sound card")
+    parser.add_argument("--text", help="type this instead of speaking, or before it")
+    parser.add_argument("--url", default=DEFAULT_URL, help="the server (default: %(default)s)")
+    parser.add_argument("--out", type=Path, metavar="WAV", help="write what was heard to this file")
+    parser.add_argument("--key", help=f"a key of the server (default: ${KEY_VARIABLE})")
+
+
+def _talk(options: argparse.Namespace) -> int:
+    from realtime.commands.talk import TalkOptions, talk
+
+    if options.recording is None and not options.mic and options.text is None:
+        raise CommandError("nothing to say: give a sound file, --mic or --text", USAGE)
+    if options.recording is not None and options.mic:
+        raise CommandError("give a sound file or --mic, not both", USAGE)
+    return talk(
+        TalkOptions(
+            url=options.url,
+            key=options.key or os.environ.get(KEY_VARIABLE),
+            recording=options.recording,
+            text=options.text,
+            microphone=options.mic,
+            out=options.out,
+        )
+    )
+
+
+# ---- replay, models, check -------------------------------------------------------------------
+
+
+def _add_replay(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("record", type=Path, help="a recording of a session's events")
+
+
+def _replay(options: argparse.Namespace) -> int:
+    from realtime.commands.replay import replay_record
+
+    return replay_record(options.record)
+
+
+def _add_models(parser: argparse.ArgumentParser) -> None:
+    actions = parser.add_subparsers(required=True, metavar="ACTION")
+    actions.add_parser("list", help="every known file and its state").set_defaults(action="list")
+    fetch = actions.add_parser("fetch", help="bring files into the model store")
+    fetch.add_argument("group", nargs="?", help="embedded, better or tiny")
+    fetch.add_argument("--config", type=Path, help="what this configuration needs")
+    fetch.set_defaults(action="fetch")
+    verify = actions.add_parser("verify", help="hash the files in the model store")
+    verify.add_argument("group", nargs="?", help="only this group")
+    verify.set_defaults(action="verify")
+
+
+def _models(options: argparse.Namespace) -> int:
+    from realtime.commands import models
+
+    match options.action:
+        case "list":
+            return models.list_models()
+        case "verify":
+            return models.verify_models(options.group)
+        case _:
+            if (options.group is None) == (options.config is None):
+                raise CommandError("say what to fetch: a group, or --config CONFIG", USAGE)
+            if options.group is not None:
+                return models.fetch_models(options.group)
+            return models.fetch_models_for(load_settings(options.config))
+
+
+def _check(options: argparse.Namespace) -> int:
+    from realtime.commands.check import check
+
+    return check(load_settings(options.config))
+
+
+VERBS = (
+    Verb("serve", "Start the server.", _add_serve, _serve),
+    Verb("talk", "Talk to a running server with a recording or a microphone.", _add_talk, _talk),
+    Verb("replay", "Run a recorded session again and compare.", _add_replay, _replay),
+    Verb("models", "List, fetch or verify model files.", _add_models, _models),
+    Verb("check", "Check a configuration without starting it.", _add_config, _check),
+)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

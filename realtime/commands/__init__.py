@@ -1,0 +1,1 @@
+"""What the `parley` command does, one file per verb; `realtime.cli` reads the arguments."""

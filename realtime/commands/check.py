@@ -1,0 +1,60 @@
+"""`parley check`: is this configuration ready to serve?"""
+
+from __future__ import annotations
+
+import os
+
+import httpx
+
+from pipelines.weights.catalogue import group_of
+from realtime.commands.errors import FAILED, OK, CommandError
+from realtime.commands.listening import bind, require_keys
+from realtime.commands.models import missing_files
+from realtime.settings import OpenAIWriter, Settings
+
+REACH_TIMEOUT_S = 5.0  # a server that answers later is no use in a conversation
+
+
+def check(settings: Settings) -> int:
+    """Prints a line per thing looked at; 1 if anything stands in the way."""
+    findings = [_find_models(settings), _find_port(settings), _find_writer(settings)]
+    for is_good, line in findings:
+        print(f"{'ok ' if is_good else 'NO '} {line}")
+    return OK if all(is_good for is_good, _ in findings) else FAILED
+
+
+def _find_models(settings: Settings) -> tuple[bool, str]:
+    missing = missing_files(settings)
+    if not missing:
+        return True, "models: all there"
+    names = ", ".join(file.path for file in missing)
+    groups = " and ".join(sorted({f"parley models fetch {group_of(file)}" for file in missing}))
+    return False, f"models: missing or damaged: {names}; run {groups}"
+
+
+def _find_port(settings: Settings) -> tuple[bool, str]:
+    server = settings.server
+    try:
+        require_keys(server)
+        bind(server.host, server.port).close()
+    except CommandError as error:
+        return False, f"port: {error}"
+    keys = f"{len(server.keys)} keys" if server.keys else "no keys needed"
+    return True, f"port: {server.port} of {server.host} is free, {keys}"
+
+
+def _find_writer(settings: Settings) -> tuple[bool, str]:
+    writer = settings.stages.writer
+    if not isinstance(writer, OpenAIWriter):
+        return True, f"writer: {writer.model}, in this process"
+    key = writer.key or (os.environ.get(writer.key_env) if writer.key_env else None)
+    headers = {"Authorization": f"Bearer {key}"} if key else {}
+    try:
+        answer = httpx.get(f"{writer.url}/models", headers=headers, timeout=REACH_TIMEOUT_S)
+    except httpx.HTTPError as error:
+        return False, f"writer: {writer.url} does not answer ({error}); is it running?"
+    if answer.status_code in (401, 403):
+        return False, f"writer: {writer.url} refuses the key ({answer.status_code})"
+    if answer.status_code >= 500:
+        return False, f"writer: {writer.url} is out of order ({answer.status_code})"
+    return True, f"writer: {writer.url} answers ({answer.status_code})"

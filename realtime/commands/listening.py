@@ -1,0 +1,40 @@
+"""The address that the server listens on, taken before anything slow begins."""
+
+from __future__ import annotations
+
+import errno
+import socket
+
+from realtime.commands.errors import USAGE, CommandError
+from realtime.settings import Server
+
+BACKLOG = 128  # connections that may wait while models load
+
+
+def require_keys(server: Server) -> None:
+    """A server that others can reach needs keys. Raises CommandError."""
+    if not server.is_loopback and not server.keys:
+        raise CommandError(
+            f"server.host is {server.host}, which others can reach, but there are no keys: set "
+            "server.keys in the configuration or PARLEY_KEY in the environment (16 or more "
+            "characters), or listen on 127.0.0.1",
+            USAGE,
+        )
+
+
+def bind(host: str, port: int) -> socket.socket:
+    """A listening TCP socket. Raises CommandError, which says what is in the way."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        return socket.create_server((host, port), family=family, backlog=BACKLOG)
+    except OSError as error:
+        match error.errno:
+            case errno.EADDRINUSE:
+                problem = f"port {port} of {host} is taken: stop the other program or use --port"
+            case errno.EACCES:
+                problem = f"port {port} of {host} may not be used by this user: use --port 8000"
+            case errno.EADDRNOTAVAIL:
+                problem = f"{host} is no address of this machine: use --host 127.0.0.1"
+            case _:
+                problem = f"cannot listen on port {port} of {host}: {error}"
+        raise CommandError(problem) from error

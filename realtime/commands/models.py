@@ -1,0 +1,99 @@
+"""`parley models`: what lies in the model store, and how it gets there."""
+
+from __future__ import annotations
+
+from pipelines.weights import FetchFailed, FileState, fetch, status, store, verify
+from pipelines.weights.catalogue import (
+    GROUPS,
+    PIPER_JOE,
+    QWEN_HALF_B,
+    QWEN_ONE_AND_A_HALF_B,
+    SILERO_VAD,
+    SMART_TURN,
+    SMOLLM2,
+    WHISPER_BASE,
+    WHISPER_TINY_EN,
+    ModelFile,
+    group_of,
+)
+from pipelines.weights.store import state_of
+from realtime.commands.errors import FAILED, OK, USAGE, CommandError
+from realtime.settings import Llama, Settings
+
+BYTES_PER_MB = 1_000_000
+RECOGNISERS = {"base": WHISPER_BASE, "tiny.en": WHISPER_TINY_EN}
+WRITERS = {
+    "qwen-0.5b": QWEN_HALF_B,
+    "qwen-1.5b": QWEN_ONE_AND_A_HALF_B,
+    "smollm2-135m": SMOLLM2,
+}
+
+
+def list_models() -> int:
+    """One line per known file."""
+    print(f"model store: {store()}")
+    for row in status():
+        size_mb = row.size_bytes / BYTES_PER_MB
+        print(f"{row.group:9} {row.state:8} {size_mb:8.1f} MB  {row.path.relative_to(store())}")
+    return OK
+
+
+def fetch_models(group: str) -> int:
+    """Fetch what a group lacks."""
+    try:
+        fetch(group, _print_line)
+    except ValueError as error:
+        raise CommandError(str(error), USAGE) from error
+    except FetchFailed as error:
+        raise CommandError(str(error)) from error
+    return OK
+
+
+def fetch_models_for(settings: Settings) -> int:
+    """Fetch the groups of what a configuration needs and the store lacks; silent if nothing."""
+    for group in sorted({group_of(file) for file in missing_files(settings)}):
+        fetch_models(group)
+    return OK
+
+
+def verify_models(group: str | None) -> int:
+    """Hash every file of one group, or of all groups of which something is there."""
+    present = {row.group for row in status() if row.state is not FileState.MISSING}
+    try:
+        problems = [
+            problem
+            for name in ([group] if group else [name for name in GROUPS if name in present])
+            for problem in verify(name)
+        ]
+    except ValueError as error:
+        raise CommandError(str(error), USAGE) from error
+    for problem in problems:
+        print(problem)
+    if not problems:
+        print("every file is as it should be")
+    return FAILED if problems else OK
+
+
+def missing_files(settings: Settings) -> list[ModelFile]:
+    """The pinned files that a configuration needs and that the store has not, or has damaged."""
+    return [file for file in _needed_files(settings) if state_of(file) is not FileState.PRESENT]
+
+
+def _needed_files(settings: Settings) -> list[ModelFile]:
+    stages = settings.stages
+    files: list[ModelFile] = []
+    if stages.detector.path is None:
+        files.append(SILERO_VAD)
+    if stages.judge.path is None:
+        files.append(SMART_TURN)
+    if stages.recogniser.path is None:
+        files.extend(RECOGNISERS[stages.recogniser.model])
+    if isinstance(stages.writer, Llama) and stages.writer.path is None:
+        files.append(WRITERS[stages.writer.model])
+    if stages.speaker.path is None:
+        files.extend(PIPER_JOE)
+    return files
+
+
+def _print_line(line: str) -> None:
+    print(line, flush=True)

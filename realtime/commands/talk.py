@@ -1,0 +1,170 @@
+"""`parley talk`: say a recording, a text or the microphone's sound to a server; hear the answer."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import soundfile
+import soxr
+
+from realtime.commands.errors import OK, CommandError
+from realtime.commands.microphone import open_headset
+from realtime.commands.playback import Playback
+from realtime.commands.turns import Step, Turn, TurnLog, last_voiced_sample
+from realtime.commands.wire_client import WIRE_RATE_HZ, Pcm, WireClient, open_client
+
+QUIET_MS = 1500  # nothing happens for so long: the conversation is over
+ANSWER_LIMIT_MS = 60_000  # no answer takes longer than this
+
+
+@dataclass(frozen=True, slots=True)
+class TalkOptions:
+    """What to say and where the answer goes."""
+
+    url: str
+    key: str | None
+    recording: Path | None
+    text: str | None
+    microphone: bool
+    out: Path | None
+
+
+def talk(options: TalkOptions) -> int:
+    """Runs one conversation; prints transcripts and each turn's timeline."""
+    spoken = None if options.recording is None else read_recording(options.recording)
+    asyncio.run(_talk(options, spoken))
+    return OK
+
+
+def read_recording(path: Path) -> Pcm:
+    """A sound file as int16 [n] at WIRE_RATE_HZ; channels are averaged."""
+    try:
+        samples, rate_hz = soundfile.read(path, dtype="float32", always_2d=True)
+    except (OSError, soundfile.LibsndfileError) as error:
+        raise CommandError(f"{path} is no sound file that can be read: {error}") from error
+    mono = soxr.resample(samples.mean(axis=1), rate_hz, WIRE_RATE_HZ)
+    return (np.clip(mono, -1, 1) * 32_767).astype(np.int16)
+
+
+async def _talk(options: TalkOptions, spoken: Pcm | None) -> None:
+    async with open_client(options.url, options.key) as client:
+        conversation = _Conversation(client, spoken)
+        begin_ms = client.now_ms()
+        try:
+            await conversation.run(options)
+        finally:
+            conversation.report()
+            if options.out is not None:
+                soundfile.write(options.out, conversation.playback.render(begin_ms), WIRE_RATE_HZ)
+                print(f"reply written to {options.out}")
+
+
+class _Conversation:
+    def __init__(self, client: WireClient, spoken: Pcm | None) -> None:
+        self.playback = Playback(WIRE_RATE_HZ)
+        self._client = client
+        self._spoken = spoken
+        self._log = TurnLog(self.playback, self._speech_end_ms)
+        self._flush_speaker = lambda: None
+        self._play = lambda _pcm: None
+
+    async def run(self, options: TalkOptions) -> None:
+        try:
+            async with asyncio.TaskGroup() as group:
+                listening = group.create_task(self._listen())
+                await self._speak(options)
+                listening.cancel()
+        except* CommandError as failures:
+            raise failures.exceptions[0] from None
+
+    async def _speak(self, options: TalkOptions) -> None:
+        session = {
+            "type": "realtime",
+            "audio": {"input": {"transcription": {"model": "whisper-1"}}},
+        }
+        await self._client.send("session.update", session=session)
+        if options.text is not None:
+            content = [{"type": "input_text", "text": options.text}]
+            item = {"type": "message", "role": "user", "content": content}
+            await self._client.send("conversation.item.create", item=item)
+            await self._client.send("response.create")
+        if options.microphone:
+            print(
+                "speak; Ctrl-C ends the conversation (wear headphones: nothing cancels echo here)"
+            )
+            with open_headset(WIRE_RATE_HZ) as headset:
+                self._flush_speaker, self._play = headset.flush, headset.play
+                async for pcm in headset.recorded():
+                    await self._client.append(pcm)
+        if self._spoken is not None:
+            await self._client.feed(self._spoken)
+        self._log.last_event_ms = self._client.now_ms()
+        await self._client.feed_silence(self._is_over, ANSWER_LIMIT_MS)
+
+    def _is_over(self) -> bool:
+        now_ms = self._client.now_ms()
+        busy = self._log.is_open or now_ms < self.playback.end_ms
+        return not busy and now_ms - self._log.last_event_ms > QUIET_MS
+
+    async def _listen(self) -> None:
+        async for at_ms, event in self._client.received():
+            self._log.observe(at_ms, event)
+            match event["type"]:
+                case "input_audio_buffer.speech_started":
+                    await self._stop_playing(at_ms)
+                case "response.output_audio.delta":
+                    self._play(self.playback.segments[-1].pcm)
+                case "conversation.item.input_audio_transcription.completed":
+                    print(f"you:   {event['transcript'].strip()}", flush=True)
+                case "response.done":
+                    self._print_reply(event["response"])
+                case "error":
+                    print(f"error: {self._log.errors[-1]}", flush=True)
+                case _:
+                    pass
+        raise CommandError("the server ended the conversation")
+
+    async def _stop_playing(self, at_ms: float) -> None:
+        self._flush_speaker()
+        cut = self.playback.flush(at_ms)
+        if cut is not None:
+            item_id, heard_ms = cut
+            await self._client.send(
+                "conversation.item.truncate",
+                item_id=item_id,
+                content_index=0,
+                audio_end_ms=heard_ms,
+            )
+
+    def _print_reply(self, response: dict[str, Any]) -> None:
+        turn = next(turn for turn in self._log.turns if turn.response_id == response["id"])
+        ending = "" if turn.status == "completed" else f" [{turn.status}: {turn.problem}]"
+        print(f"reply: {turn.said.strip()}{ending}", flush=True)
+
+    def _speech_end_ms(self, audio_end_ms: int) -> float | None:
+        if self._spoken is None:
+            return None
+        end = last_voiced_sample(self._spoken, audio_end_ms * WIRE_RATE_HZ // 1000)
+        return None if end is None else self._client.spoken_at_ms(end)
+
+    def report(self) -> None:
+        """Print each turn's timeline, in ms from the end of its speech."""
+        self._log.complete_sounds()
+        for number, turn in enumerate(self._log.turns, start=1):
+            print(describe(number, turn))
+        if not self._log.turns and self._spoken is not None:
+            print("the server heard no speech")
+
+
+def describe(number: int, turn: Turn) -> str:
+    """One line: each step of a turn in ms after its first."""
+    ordered = [(step, turn.steps_ms[step]) for step in Step if step in turn.steps_ms]
+    if not ordered:
+        return f"turn {number}: nothing came of it"
+    origin_ms = ordered[0][1]
+    steps = ", ".join(f"{step} {at_ms - origin_ms:+.0f}" for step, at_ms in ordered)
+    return f"turn {number} (ms): {steps}"

@@ -1,0 +1,1 @@
+"""Plain HTTP: health, the list of models, the web page."""

@@ -1,0 +1,123 @@
+"""Counters and histograms of one server, kept in memory. Imports nothing of the server."""
+
+from __future__ import annotations
+
+import bisect
+import logging
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+log = logging.getLogger("parley.turn")
+
+# Roughly a third apart: fine enough for a percentile that somebody looks at.
+_BOUNDS_MS = (
+    *(1, 2, 3, 5, 7, 10, 15, 20, 30, 50, 70, 100, 150, 200, 300, 400, 500, 650, 800, 1000),
+    *(1200, 1500, 2000, 3000, 5000, 7000, 10_000, 20_000, 30_000, 60_000),
+)  # fmt: skip
+
+
+class Count(StrEnum):
+    SESSIONS_OPENED = "sessions_opened"
+    SESSIONS_CLOSED = "sessions_closed"
+    SESSIONS_CRASHED = "sessions_crashed"
+    SESSIONS_REFUSED = "sessions_refused"
+    CLIENTS_STALLED = "clients_stalled"
+    TURNS = "turns"
+    TURNS_DRAFTED = "turns_drafted"
+    WORK_ABORTED = "work_aborted"
+    WORK_FAILED = "work_failed"
+    STALE_OUTPUTS_DROPPED = "stale_outputs_dropped"
+    STALE_FRAMES_DROPPED = "stale_frames_dropped"
+    RECORDS_CUT_SHORT = "records_cut_short"
+
+
+class Histogram:
+    """Counts by fixed bounds in ms. A percentile is the upper bound of the bucket it falls in."""
+
+    def __init__(self) -> None:
+        self._counts = [0] * (len(_BOUNDS_MS) + 1)
+        self.count = 0
+        self.sum_ms = 0.0
+        self.largest_ms = 0.0
+
+    def observe(self, value_ms: float) -> None:
+        self._counts[bisect.bisect_left(_BOUNDS_MS, value_ms)] += 1
+        self.count += 1
+        self.sum_ms += value_ms
+        self.largest_ms = max(self.largest_ms, value_ms)
+
+    def percentile_ms(self, percent: float) -> float | None:
+        """None while nothing was observed."""
+        if not self.count:
+            return None
+        wanted, seen = self.count * percent / 100.0, 0
+        for bound_ms, count in zip(_BOUNDS_MS, self._counts, strict=False):
+            seen += count
+            if seen >= wanted:
+                return min(float(bound_ms), self.largest_ms)
+        return self.largest_ms
+
+    def buckets(self) -> list[tuple[float, int]]:
+        """(upper bound in ms, how many values at or below it), cumulated; the last is infinite."""
+        total, rows = 0, list[tuple[float, int]]()
+        for bound_ms, count in zip((*_BOUNDS_MS, float("inf")), self._counts, strict=True):
+            total += count
+            rows.append((float(bound_ms), total))
+        return rows
+
+
+@dataclass(slots=True)
+class Metrics:
+    """One object per server; sessions write, `/metrics` and the log read."""
+
+    counts: Counter[str] = field(default_factory=Counter[str])
+    histograms: dict[str, Histogram] = field(default_factory=dict[str, Histogram])
+
+    def add(self, what: Count, by: int = 1) -> None:
+        self.counts[what] += by
+
+    def observe(self, name: str, value_ms: float) -> None:
+        histogram = self.histograms.get(name)
+        if histogram is None:
+            histogram = self.histograms[name] = Histogram()
+        histogram.observe(value_ms)
+
+    def turn(
+        self,
+        *,
+        label: str,
+        status: str,
+        drafted: bool,
+        stamps_ms: Sequence[tuple[str, float]],
+        response_id: str,
+    ) -> None:
+        """One finished response: every station, measured from the first; one line in the log."""
+        self.add(Count.TURNS)
+        if drafted:
+            self.add(Count.TURNS_DRAFTED)
+        start_ms = stamps_ms[0][1] if stamps_ms else 0.0
+        steps = list[str]()
+        for name, at_ms in stamps_ms:
+            steps.append(f"{name} {at_ms - start_ms:.0f}")
+            if at_ms > start_ms:
+                self.observe(f"turn_{name}_ms", at_ms - start_ms)
+        log.info(
+            "%s %s %s%s: %s ms",
+            label,
+            response_id,
+            status,
+            ", drafted" if drafted else "",
+            ", ".join(steps) or "no stations",
+        )
+
+    def snapshot(self) -> Mapping[str, float]:
+        """Every counter, and count, median, p95 and maximum of every histogram."""
+        values: dict[str, float] = {str(name): float(n) for name, n in self.counts.items()}
+        for name, histogram in self.histograms.items():
+            values[f"{name}_count"] = float(histogram.count)
+            values[f"{name}_p50"] = histogram.percentile_ms(50) or 0.0
+            values[f"{name}_p95"] = histogram.percentile_ms(95) or 0.0
+            values[f"{name}_max"] = histogram.largest_ms
+        return values

@@ -1,0 +1,131 @@
+"""One session's hearing front end: bytes of the wire to 32 ms frames, judged for speech."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from pipelines.ports import Detector
+from pipelines.types import DETECTOR_FRAME_SAMPLES, HEARING_RATE_HZ, Samples, StageError
+from realtime.audio.level import level_dbfs
+from realtime.audio.resample import HearingResampler
+from realtime.protocol.formats import bytes_per_sample, decode_audio
+from realtime.runtime.hearing import Hearing
+from realtime.session.events import AudioFrame
+from realtime.session.settings import AudioFormat
+
+log = logging.getLogger(__name__)
+
+_PORTION_MS = 100  # of a long append: what is decoded at a time, so that memory stays flat
+_DETECTOR_DEADLINE_S = 2.0  # a detector that takes longer is stuck; a frame takes well under 1 ms
+
+
+@dataclass(slots=True)
+class _Input:
+    """The state of one input format: it changes as a whole."""
+
+    format: AudioFormat
+    resampler: HearingResampler
+    carry: bytes = b""  # of a sample whose other byte has not come yet
+
+    def split(self, audio: bytes) -> tuple[memoryview, int]:
+        """All whole samples so far, and how many bytes make a portion."""
+        whole = bytes_per_sample(self.format)
+        joined = self.carry + audio if self.carry else audio
+        end = len(joined) - len(joined) % whole
+        self.carry = joined[end:]
+        portion_bytes = self.format.rate_hz * _PORTION_MS // 1000 * whole
+        return memoryview(joined)[:end], portion_bytes
+
+
+class Ears:
+    """Audio time is what `hearing` has been given.
+
+    on_frame: gets an AudioFrame for every whole 32 ms, right after it was written.
+    on_failure: told once when the detector fails, and again only after it has recovered.
+    before_frame: awaited before each frame; waits while the machine is asking for a verdict.
+    take_reset: whether the machine wants the detector to forget, asked once per frame.
+    """
+
+    def __init__(
+        self,
+        *,
+        hearing: Hearing,
+        detector: Detector,
+        on_frame: Callable[[AudioFrame], None],
+        on_failure: Callable[[StageError], None],
+        before_frame: Callable[[], Awaitable[None]],
+        take_reset: Callable[[], bool],
+        audio_format: AudioFormat,
+    ) -> None:
+        self._hearing = hearing
+        self._detector = detector
+        self._on_frame = on_frame
+        self._on_failure = on_failure
+        self._before_frame = before_frame
+        self._take_reset = take_reset
+        self._input = _new_input(audio_format)
+        self._frame: Samples = np.zeros(DETECTOR_FRAME_SAMPLES, dtype=np.float32)
+        self._filled = 0
+        self._has_failed = False
+
+    async def hear(self, audio: bytes, audio_format: AudioFormat) -> None:
+        """Bytes in the given format; a change of format first flushes what the old one holds."""
+        if audio_format != self._input.format:
+            await self.flush()
+            self._input = _new_input(audio_format)
+        samples, portion_bytes = self._input.split(audio)
+        for at in range(0, len(samples), portion_bytes):
+            portion = decode_audio(samples[at : at + portion_bytes], self._input.format)
+            await self._take(self._input.resampler.process(portion))
+
+    async def flush(self) -> None:
+        """Everything received so far becomes heard; half a sample at the end is none."""
+        self._input.carry = b""
+        await self._take(self._input.resampler.flush())
+
+    async def _take(self, samples: Samples) -> None:
+        """float32 [n] at 16 kHz, written up to each frame's end before that frame is judged."""
+        while len(samples):
+            if not self._filled:
+                await self._before_frame()
+            count = min(len(samples), DETECTOR_FRAME_SAMPLES - self._filled)
+            piece, samples = samples[:count], samples[count:]
+            self._frame[self._filled : self._filled + count] = piece
+            self._filled += count
+            self._hearing.write(piece)
+            if self._filled == DETECTOR_FRAME_SAMPLES:
+                self._filled = 0
+                await self._detect()
+
+    async def _detect(self) -> None:
+        if self._take_reset():
+            self._detector.reset()
+        frame = self._frame.copy()
+        speech = 0.0
+        try:
+            async with asyncio.timeout(_DETECTOR_DEADLINE_S):
+                speech = await self._detector.step(frame)
+            self._has_failed = False
+        except (StageError, TimeoutError) as error:
+            self._report(error)
+        self._on_frame(AudioFrame(self._hearing.position, float(speech), level_dbfs(frame)))
+        # A detector that answers at once must not keep everybody else from running.
+        await asyncio.sleep(0)
+
+    def _report(self, error: Exception) -> None:
+        if self._has_failed:
+            return
+        self._has_failed = True
+        if not isinstance(error, StageError):
+            error = StageError("vad_timeout", "The voice activity detector did not answer in time.")
+        log.warning("the detector failed: %s: %s", error.code, error.message)
+        self._on_failure(error)
+
+
+def _new_input(audio_format: AudioFormat) -> _Input:
+    return _Input(audio_format, HearingResampler(audio_format.rate_hz, HEARING_RATE_HZ))

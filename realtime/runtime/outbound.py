@@ -1,0 +1,176 @@
+"""The queue to the socket, and the task that empties it. Bounded: a client must read."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from realtime.observe.metrics import Count, Metrics
+from realtime.runtime.egress import Frame
+from realtime.runtime.transport import Transport, TransportClosed
+
+log = logging.getLogger(__name__)
+
+# Four frames are 160 ms: the socket never idles, and a cut has little to take back.
+_AUDIO_FRAMES = 4
+# A long response makes a few hundred events; a client that is thousands behind does not read.
+_MOST_ENTRIES = 2000
+_MOST_BYTES = 24 * 2**20  # room for three of the largest retrieved items
+_CROWDED_ENTRIES = 500  # from here on nothing more is read from the client
+_STALL_S = 10.0  # a network that stands still for longer has mostly gone
+
+CLOSE_STALLED = 1008  # policy violation (RFC 6455, 7.4.1)
+STALLED = "client does not read: no progress for 10 s"
+OVERFLOWED = "client does not read: too many events are waiting"
+
+
+@dataclass(frozen=True, slots=True)
+class _Entry:
+    """One frame of the socket. `text` may be made at the last moment, if need be in a thread."""
+
+    text: str | Callable[[], str]
+    size_bytes: int
+    in_thread: bool = False
+    frame: Frame | None = None  # of audio: what decides whether it may still leave
+
+
+@dataclass(frozen=True, slots=True)
+class _Close:
+    code: int
+    reason: str
+
+
+class Outbound:
+    """`is_current(lane, epoch)` is asked for every audio frame in the instant before it leaves."""
+
+    def __init__(
+        self,
+        is_current: Callable[[str, int], bool],
+        metrics: Metrics,
+        on_room: Callable[[], None],
+        on_lost: Callable[[int, str], None],
+    ) -> None:
+        self._is_current = is_current
+        self._metrics = metrics
+        self._on_room = on_room
+        self._on_lost = on_lost
+        self._queue: deque[_Entry | _Close] = deque()
+        self._size_bytes = 0
+        self._audio_frames = 0
+        self._is_lost = False
+        self._filled = asyncio.Event()
+        self._uncrowded = asyncio.Event()
+        self._uncrowded.set()
+
+    # ---- filling -----------------------------------------------------------------------------
+
+    def put(
+        self, text: str | Callable[[], str], size_bytes: int, in_thread: bool = False
+    ) -> None:
+        self._append(_Entry(text, size_bytes, in_thread))
+
+    def put_frame(self, frame: Frame, render: Callable[[], str]) -> None:
+        self._audio_frames += 1
+        self._append(_Entry(render, 4 * len(frame.samples), frame=frame))
+
+    def put_close(self, code: int, reason: str) -> None:
+        """Close the connection once everything before has been sent."""
+        if not self._is_lost:
+            self._queue.append(_Close(code, reason))
+            self._filled.set()
+
+    def first_stale(self, lane: str) -> Frame | None:
+        """The oldest audio of the lane that waits here and may not leave any more."""
+        for entry in self._queue:
+            frame = entry.frame if isinstance(entry, _Entry) else None
+            if frame is not None and frame.play.lane == lane and not self._may_leave(frame):
+                return frame
+        return None
+
+    @property
+    def has_audio_room(self) -> bool:
+        return self._audio_frames < _AUDIO_FRAMES and not self._is_lost
+
+    @property
+    def depth(self) -> int:
+        return len(self._queue)
+
+    async def uncrowded(self) -> None:
+        """Wait while the client is far behind with reading; ends at the latest when it is lost."""
+        await self._uncrowded.wait()
+
+    # ---- emptying ----------------------------------------------------------------------------
+
+    async def run(self, transport: Transport) -> None:
+        """Send until the close entry, or until the client is lost."""
+        while not self._is_lost:
+            if not self._queue:
+                self._filled.clear()
+                await self._filled.wait()
+                continue
+            entry = self._queue.popleft()
+            if isinstance(entry, _Close):
+                self._give_up()
+                await transport.close(entry.code, entry.reason)
+                return
+            self._take_out(entry)
+            if entry.frame is not None and not self._may_leave(entry.frame):
+                self._metrics.add(Count.STALE_FRAMES_DROPPED)
+                continue
+            text = await self._render(entry)
+            try:
+                async with asyncio.timeout(_STALL_S):
+                    await transport.send(text)
+            except TimeoutError:
+                self._metrics.add(Count.CLIENTS_STALLED)
+                self._lose(CLOSE_STALLED, STALLED)
+            except (TransportClosed, OSError):
+                self._lose(1006, "connection lost")
+
+    async def _render(self, entry: _Entry) -> str:
+        if isinstance(entry.text, str):
+            return entry.text
+        if entry.in_thread:
+            return await asyncio.to_thread(entry.text)
+        return entry.text()
+
+    def _append(self, entry: _Entry) -> None:
+        if self._is_lost:
+            return
+        if len(self._queue) >= _MOST_ENTRIES or self._size_bytes + entry.size_bytes > _MOST_BYTES:
+            self._metrics.add(Count.CLIENTS_STALLED)
+            self._lose(CLOSE_STALLED, OVERFLOWED)
+            return
+        self._queue.append(entry)
+        self._size_bytes += entry.size_bytes
+        if len(self._queue) >= _CROWDED_ENTRIES:
+            self._uncrowded.clear()
+        self._filled.set()
+
+    def _take_out(self, entry: _Entry) -> None:
+        self._size_bytes -= entry.size_bytes
+        if len(self._queue) < _CROWDED_ENTRIES:
+            self._uncrowded.set()
+        if entry.frame is not None:
+            self._audio_frames -= 1
+            if self._audio_frames == _AUDIO_FRAMES - 1:
+                self._on_room()
+
+    def _may_leave(self, frame: Frame) -> bool:
+        return self._is_current(frame.play.lane, frame.epoch)
+
+    def _give_up(self) -> None:
+        self._is_lost = True
+        self._queue.clear()
+        self._size_bytes = 0
+        self._audio_frames = 0
+        self._filled.set()
+        self._uncrowded.set()
+
+    def _lose(self, code: int, reason: str) -> None:
+        self._give_up()
+        log.info("session ends: %s", reason)
+        self._on_lost(code, reason)

@@ -1,0 +1,48 @@
+"""The machine's words to the stages' words."""
+
+from __future__ import annotations
+
+from pipelines.types import (
+    Message,
+    RecogniseRequest,
+    ReplyRequest,
+    ToolCall,
+    ToolSpec,
+    Urgency,
+)
+from realtime.session.effects import PromptMessage, Recognise, RecogniseHandle, StartReply
+from realtime.session.settings import ToolChoice, ToolMode
+
+
+def recognise_request(effect: Recognise | RecogniseHandle) -> RecogniseRequest:
+    return RecogniseRequest(
+        request_id=effect.request, language=effect.language, prompt=effect.prompt or ""
+    )
+
+
+def reply_request(effect: StartReply) -> ReplyRequest:
+    return ReplyRequest(
+        request_id=effect.request,
+        messages=tuple(_message(message) for message in effect.messages),
+        urgency=Urgency.DRAFT if effect.draft else Urgency.FIRST_AUDIO,
+        speak=effect.speak,
+        voice=effect.voice,
+        speed=effect.speed,
+        tools=tuple(
+            ToolSpec(tool.name, tool.description, tool.parameters_json) for tool in effect.tools
+        ),
+        tool_choice=_tool_choice(effect.tool_choice),
+        max_output_tokens=effect.max_output_tokens,
+    )
+
+
+def _message(message: PromptMessage) -> Message:
+    calls = tuple(ToolCall(call.call_id, call.name, call.arguments) for call in message.calls)
+    return Message(message.role, message.text, calls, message.call_id)
+
+
+def _tool_choice(choice: ToolChoice) -> str:
+    """The stages name a forced tool where the wire has a mode of its own."""
+    if choice.mode is ToolMode.FUNCTION and choice.name is not None:
+        return choice.name
+    return choice.mode.value

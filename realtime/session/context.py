@@ -1,0 +1,90 @@
+"""What the regions of one machine share: settings, conversation, clocks, and the effects so far."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from realtime.session.conversation import Conversation
+from realtime.session.deadlines import Deadlines, Due
+from realtime.session.effects import Abort, Effect, Notify
+from realtime.session.identifiers import Identifiers
+from realtime.session.items import Item, PartKind
+from realtime.session.notices import ErrorRaised, Notice
+from realtime.session.playback import Playback
+from realtime.session.policy import PROFILES, Policy
+from realtime.session.prompt import whole_words
+from realtime.session.settings import SessionSettings
+from realtime.session.tools import Tools
+
+INVALID_REQUEST = "invalid_request_error"
+SERVER_ERROR = "server_error"
+
+
+class Context:
+    """One writer, the machine's step; nothing outside sees it."""
+
+    def __init__(self) -> None:
+        self.now_ms = 0.0
+        self.position = 0  # audio time: samples at 16 kHz heard so far
+        self.effects: list[Effect] = []
+        self.client_event_id: str | None = None  # of the event being handled
+        self.settings = SessionSettings()
+        self.policy: Policy = PROFILES["browser"]
+        self.drafts = False
+        self.ids = Identifiers(0)
+        self.session_id = ""
+        self.conversation_id = ""
+        self.expires_at_s = 0
+        self.conversation = Conversation()
+        self.playback = Playback()
+        self.deadlines = Deadlines()
+        self.tools = Tools()
+        self.settings_version = 0
+        self.truncated_ms: dict[str, int] = {}  # where the client cut an item's audio
+        self.user_was_active = False  # since the last idle prompt
+
+    @property
+    def context_version(self) -> tuple[int, int]:
+        """Changes with everything that would change a prompt."""
+        return (self.conversation.version, self.settings_version)
+
+    def emit(self, effect: Effect) -> None:
+        self.effects.append(effect)
+
+    def tell(self, notice: Notice) -> None:
+        self.effects.append(Notify(notice))
+
+    def abort(self, request: str | None) -> None:
+        if request is not None:
+            self.effects.append(Abort(request))
+
+    def refuse(self, code: str | None, message: str, param: str | None = None) -> None:
+        """Answer the client's event with an error; nothing else of it happens."""
+        self.tell(ErrorRaised(INVALID_REQUEST, code, message, param, self.client_event_id))
+
+    def report_failure(self, code: str, message: str) -> None:
+        """Something of ours failed; it concerns no particular event of the client."""
+        self.tell(ErrorRaised(SERVER_ERROR, code, message))
+
+    def expect_tool(self, call_id: str) -> None:
+        self.tools.expect(call_id)
+        self.deadlines.arm(Due.TOOL, self.now_ms + self.policy.tool_deadline_ms, call_id)
+
+    def replace_reply_item(self, item: Item) -> None:
+        """Update a reply's item; what the client has cut away stays away."""
+        self.conversation.update(self.cut_item(item), is_growth=True)
+
+    def cut_item(self, item: Item) -> Item:
+        """The item with its audio and transcript cut to where the client truncated it."""
+        cut_ms = self.truncated_ms.get(item.id)
+        track = self.playback.get(item.id)
+        if cut_ms is None or track is None:
+            return item
+        heard = track.characters_at(min(cut_ms, track.sent_ms))
+        parts = tuple(
+            replace(part, text=whole_words(part.text or "", heard), audio_ms=cut_ms)
+            if part.kind is PartKind.OUTPUT_AUDIO
+            else part
+            for part in item.parts
+        )
+        return replace(item, parts=parts)

@@ -1,0 +1,373 @@
+"""The listening region: from frames of audio to turns."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from realtime.session.deadlines import Due
+from realtime.session.effects import AskJudge, ResetHearing
+from realtime.session.notices import InputCleared, SpeechStarted, SpeechStopped
+from realtime.session.policy import SAMPLES_PER_MS
+from realtime.session.region import Region
+from realtime.session.settings import SemanticVad, ServerVad
+from realtime.session.states import Listening
+from realtime.session.table import LISTENING, Guess, Hear, Say
+from realtime.session.voice import Voice, VoiceChange
+
+if TYPE_CHECKING:
+    from realtime.session.context import Context
+    from realtime.session.drafting import DraftingRegion
+    from realtime.session.events import AudioFrame, ClientClear, ClientCommit
+    from realtime.session.speaking import SpeakingRegion
+    from realtime.session.turn import Turn
+    from realtime.session.turns import Turns
+
+LEAST_COMMIT_MS = 100  # the wire's minimum for a manual commit
+RING_MS = 30_000  # how far back audio of no turn can be had
+ONSETS = (Listening.ONSET_QUIET, Listening.ONSET_PAUSE)
+IN_TURN = (Listening.TALKING, Listening.PAUSE, Listening.ONSET_PAUSE)
+
+
+class ListeningRegion(Region[Listening, Hear]):
+    """Owns the turn under way. `turn` is None in QUIET, unless the client ends turns itself."""
+
+    def __init__(
+        self,
+        ctx: Context,
+        turns: Turns,
+        speaking: SpeakingRegion,
+        drafting: DraftingRegion,
+    ) -> None:
+        super().__init__(ctx, LISTENING, Listening.QUIET)
+        self.turns = turns
+        self.speaking = speaking
+        self.drafting = drafting
+        self.voice = Voice()
+        self.turn: Turn | None = None
+        self.buffer_start = 0  # where uncommitted audio begins
+
+    @property
+    def is_in_turn(self) -> bool:
+        return self.state in IN_TURN
+
+    def open(self) -> None:
+        """The session begins."""
+        if self.ctx.settings.turn_detection is None:
+            self.turn = self.turns.open(self.buffer_start, self.buffer_start)
+
+    # ---- what comes in -------------------------------------------------------------------------
+
+    def hear(self, frame: AudioFrame) -> None:
+        """32 ms went by."""
+        ctx, policy = self.ctx, self.ctx.policy
+        ctx.position = frame.position
+        detection = ctx.settings.turn_detection
+        if detection is None:
+            return
+        up, down = policy.voice_thresholds(detection)
+        match self.voice.hear(frame.position, frame.speech, up, down, policy.voice_down_ms):
+            case VoiceChange.UP:
+                self.fire(Hear.VOICE_UP)
+            case VoiceChange.DOWN:
+                self.fire(Hear.VOICE_DOWN)
+            case None:
+                pass
+        if self.state is Listening.ONSET_QUIET:
+            if self.voice.voiced_ms >= policy.confirm_ms[self.speaking.state]:
+                self.fire(Hear.CONFIRMED)
+        elif self.state is Listening.ONSET_PAUSE:
+            if self.voice.voiced_ms >= policy.resume_confirm_ms:
+                self.fire(Hear.CONFIRMED)
+        elif self.state is Listening.TALKING:
+            if self.turn and ctx.position - self.turn.start >= policy.max_turn_ms * SAMPLES_PER_MS:
+                self.fire(Hear.TOO_LONG)
+        elif self.state is Listening.PAUSE:
+            self._wait_out()
+        if self.state is Listening.QUIET:
+            ctx.deadlines.disarm(Due.AUDIO_GAP)
+        else:
+            ctx.deadlines.arm(Due.AUDIO_GAP, ctx.now_ms + policy.audio_gap_ms)
+
+    def gap(self) -> None:
+        """Audio stopped coming in the middle of something, as from a muted microphone."""
+        self.voice.reset()
+        self.ctx.emit(ResetHearing())
+        self.fire(Hear.AUDIO_GAP)
+        if self.state is not Listening.QUIET:
+            self.ctx.deadlines.arm(Due.AUDIO_GAP, self.ctx.now_ms + self.ctx.policy.audio_gap_ms)
+
+    def judge(self, request: str, probability: float) -> None:
+        if self.turn is not None and self.turn.judge_request == request:
+            self.turn.judge_request = None
+            self.fire(Hear.JUDGED, probability)
+        else:
+            self.visited.add((self.state, Hear.JUDGED))  # of a pause that is over
+
+    def judge_failed(self, request: str) -> None:
+        """Without a judge the silence of its last question decides."""
+        turn = self.turn
+        if turn is not None and turn.judge_request == request:
+            turn.judge_request = None
+            turn.asked = len(self.ctx.policy.judge_asks_ms)
+            turn.wait_ms = self.ctx.policy.judge_asks_ms[-1]
+
+    def commit(self, event: ClientCommit) -> None:
+        self.ctx.position = max(self.ctx.position, event.position)
+        start = self.turn.start if self.turn is not None else self.buffer_start
+        buffered = self.ctx.position - start
+        if buffered < LEAST_COMMIT_MS * SAMPLES_PER_MS:
+            self.ctx.refuse(
+                "input_audio_buffer_commit_empty",
+                "Error committing input audio buffer: buffer too small. Expected at least "
+                f"{LEAST_COMMIT_MS}ms of audio, but buffer only has "
+                f"{buffered / SAMPLES_PER_MS:.2f}ms of audio.",
+            )
+        else:
+            self.fire(Hear.COMMIT)
+
+    def clear(self, event: ClientClear) -> None:
+        self.ctx.position = max(self.ctx.position, event.position)
+        self.fire(Hear.CLEAR)
+
+    def _wait_out(self) -> None:
+        """A pause got 32 ms longer."""
+        turn, policy, detection = self.turn, self.ctx.policy, self.ctx.settings.turn_detection
+        if turn is None:
+            return
+        silence_ms = (self.ctx.position - turn.quiet_since) // SAMPLES_PER_MS
+        if isinstance(detection, ServerVad):
+            if silence_ms >= detection.silence_duration_ms:
+                self.fire(
+                    Hear.SILENCE_OVER,
+                    turn.quiet_since + detection.silence_duration_ms * SAMPLES_PER_MS,
+                )
+                return
+        elif isinstance(detection, SemanticVad):
+            is_complete = (
+                turn.probability is not None
+                and turn.probability >= policy.complete_at[detection.eagerness]
+            )
+            is_waited = turn.wait_ms is not None and (
+                silence_ms >= turn.wait_ms and turn.asked == len(policy.judge_asks_ms)
+            )
+            if (
+                is_complete
+                or is_waited
+                or silence_ms >= policy.longest_wait_ms[detection.eagerness]
+            ):
+                self.fire(Hear.WAITED)
+                return
+            self._ask_judge(turn, silence_ms)
+        self.consider_draft()
+
+    def _ask_judge(self, turn: Turn, silence_ms: int) -> None:
+        asks_ms = self.ctx.policy.judge_asks_ms
+        if turn.judge_request is not None or turn.asked >= len(asks_ms):
+            return
+        if silence_ms < asks_ms[turn.asked]:
+            return
+        while turn.asked < len(asks_ms) and silence_ms >= asks_ms[turn.asked]:
+            turn.asked += 1
+        turn.judge_request = self.ctx.ids.next_request("judge")
+        self.ctx.emit(AskJudge(turn.judge_request, turn.number, turn.start, self.ctx.position))
+
+    def consider_draft(self) -> None:
+        """Work ahead when a pause is long enough and what was said is known."""
+        turn, ctx = self.turn, self.ctx
+        if (
+            self.state is Listening.PAUSE
+            and turn is not None
+            and turn.text
+            and ctx.drafts
+            and ctx.settings.creates_responses
+            and turn.drafted_revision != turn.revision
+            and ctx.position - turn.quiet_since >= ctx.policy.draft_after_ms * SAMPLES_PER_MS
+            and not self.turns.is_concluding
+            and not self.speaking.is_busy
+        ):
+            turn.drafted_revision = turn.revision
+            self.drafting.fire(Guess.START, turn)
+
+    # ---- actions -------------------------------------------------------------------------------
+
+    def begin_onset(self, _: object) -> Listening:
+        ctx = self.ctx
+        policy = ctx.policy
+        padding_ms = max(
+            policy.onset_padding_ms, policy.announced_padding_ms(ctx.settings.turn_detection)
+        )
+        padded = self.voice.since - padding_ms * SAMPLES_PER_MS
+        self.turn = self.turns.open(max(0, self.buffer_start, padded), self.voice.since)
+        if ctx.settings.interrupts_responses:
+            self.speaking.fire(Say.HOLD)
+        return Listening.ONSET_QUIET
+
+    def drop_onset(self, _: object) -> Listening:
+        self._drop_turn()
+        self.speaking.fire(Say.RELEASE)
+        return Listening.QUIET
+
+    def begin_turn(self, _: object) -> Listening:
+        turn, ctx = self.turn, self.ctx
+        assert turn is not None
+        self._announce(turn)
+        ctx.user_was_active = True
+        ctx.deadlines.disarm(Due.IDLE)
+        if ctx.settings.interrupts_responses:
+            self.speaking.fire(Say.INTERRUPT, turn)
+        return Listening.TALKING
+
+    def resume_turn(self, _: object) -> Listening:
+        assert self.turn is not None
+        self.drafting.fire(Guess.ABORT)
+        self.turns.cancel_recognition(self.turn)
+        self.ctx.abort(self.turn.judge_request)
+        self.turn.resume()
+        if self.ctx.settings.interrupts_responses:
+            self.speaking.fire(Say.INTERRUPT, self.turn)
+        return Listening.TALKING
+
+    def begin_pause(self, _: object) -> Listening:
+        turn, ctx = self.turn, self.ctx
+        assert turn is not None
+        turn.begin_pause(self.voice.quiet_since)
+        turn.speech_end_ms = ctx.now_ms - (ctx.position - turn.quiet_since) / SAMPLES_PER_MS
+        self.turns.recognise(turn)
+        return Listening.PAUSE
+
+    def suspect_speech(self, _: object) -> Listening:
+        if self.ctx.settings.interrupts_responses:
+            self.speaking.fire(Say.HOLD)
+        return Listening.ONSET_PAUSE
+
+    def fall_back(self, _: object) -> Listening:
+        self.speaking.fire(Say.RELEASE)
+        return Listening.PAUSE
+
+    def remember_verdict(self, probability: object) -> Listening:
+        self._note(probability)
+        return Listening.ONSET_PAUSE
+
+    def weigh(self, probability: object) -> Listening:
+        turn, detection = self.turn, self.ctx.settings.turn_detection
+        assert turn is not None and isinstance(probability, float)
+        self._note(probability)
+        if (
+            isinstance(detection, SemanticVad)
+            and probability >= self.ctx.policy.complete_at[detection.eagerness]
+        ):
+            return self.end_turn(None)
+        return Listening.PAUSE
+
+    def end_turn(self, end: object) -> Listening:
+        """`end` is the exact position where server_vad ends a turn, else the present."""
+        turn, ctx = self.turn, self.ctx
+        assert turn is not None
+        position = end if isinstance(end, int) else ctx.position
+        self.turn = None
+        self.buffer_start = position
+        ctx.abort(turn.judge_request)
+        turn.judge_request = None
+        turn.wants_reply = ctx.settings.creates_responses
+        ctx.tell(SpeechStopped(turn.item_id, position // SAMPLES_PER_MS))
+        # The region is quiet from here on: whoever is told of the turn's end must see it so.
+        self.state = Listening.QUIET
+        self.turns.end(turn, position)
+        return Listening.QUIET
+
+    def split_turn(self, _: object) -> Listening:
+        """Commit this much, so that a monologue stays bounded; the answer comes at its end."""
+        turn, ctx = self.turn, self.ctx
+        assert turn is not None
+        position = ctx.position
+        turn.wants_reply = ctx.settings.creates_responses
+        self.buffer_start = position
+        ctx.tell(SpeechStopped(turn.item_id, position // SAMPLES_PER_MS))
+        self.turn = self.turns.open(position, position)
+        self.turn.interrupted = turn.interrupted
+        turn.interrupted = None
+        self._announce(self.turn)
+        self.turns.end(turn, position)
+        return Listening.TALKING
+
+    def commit_buffer(self, _: object) -> Listening:
+        ctx = self.ctx
+        self.drafting.fire(Guess.ABORT)
+        turn = self.turn
+        if turn is None:
+            oldest = ctx.position - RING_MS * SAMPLES_PER_MS
+            turn = self.turns.open(max(self.buffer_start, oldest), self.buffer_start)
+        self.turns.commit_manually(turn, ctx.position)
+        return self._start_over()
+
+    def clear_buffer(self, _: object) -> Listening:
+        self.drafting.fire(Guess.ABORT)
+        self._drop_turn()
+        self.ctx.tell(InputCleared())
+        return self._start_over()
+
+    def change_detection(self, _: object) -> Listening:
+        """The session's turn detection has just become what the settings say."""
+        turn, ctx = self.turn, self.ctx
+        if ctx.settings.turn_detection is None:
+            self.drafting.fire(Guess.ABORT)
+            self.voice.reset()
+            ctx.deadlines.disarm(Due.AUDIO_GAP)
+            self.speaking.fire(Say.RELEASE)
+            if turn is None:
+                self.turn = self.turns.open(self.buffer_start, self.buffer_start)
+            else:
+                self.turns.cancel_recognition(turn)
+                ctx.abort(turn.judge_request)
+                turn.resume()
+            return Listening.QUIET
+        if self.state is Listening.QUIET and turn is not None:
+            self.buffer_start = turn.start
+            self._drop_turn()
+        return self.state
+
+    def forget(self, _: object) -> Listening:
+        self._drop_turn()
+        self.turns.drop_all()
+        self.voice.reset()
+        self.ctx.deadlines.disarm(Due.AUDIO_GAP)
+        self.ctx.emit(ResetHearing())
+        self.buffer_start = self.ctx.position
+        return Listening.QUIET
+
+    # ---- parts of actions ----------------------------------------------------------------------
+
+    def _announce(self, turn: Turn) -> None:
+        ctx = self.ctx
+        padding_ms = ctx.policy.announced_padding_ms(ctx.settings.turn_detection)
+        padded = turn.onset - padding_ms * SAMPLES_PER_MS
+        turn.is_announced = True
+        start = max(0, turn.start, padded)
+        ctx.tell(SpeechStarted(turn.item_id, start // SAMPLES_PER_MS))
+
+    def _note(self, probability: object) -> None:
+        turn, detection = self.turn, self.ctx.settings.turn_detection
+        assert turn is not None and isinstance(probability, float)
+        turn.probability = probability
+        if isinstance(detection, SemanticVad):
+            turn.wait_ms = self.ctx.policy.patience_ms(probability, detection.eagerness)
+
+    def _drop_turn(self) -> None:
+        if self.turn is not None:
+            self.turns.drop(self.turn)
+            self.turn = None
+
+    def _start_over(self) -> Listening:
+        """What the voice's level makes of the region after the client took or dropped the audio."""
+        ctx = self.ctx
+        self.turn = None
+        self.buffer_start = ctx.position
+        if ctx.settings.turn_detection is None:
+            self.turn = self.turns.open(ctx.position, ctx.position)
+        elif self.voice.is_up:
+            self.voice.since = ctx.position
+            self.voice.voiced_samples = 0
+            self.turn = self.turns.open(ctx.position, ctx.position)
+            return Listening.ONSET_QUIET
+        self.speaking.fire(Say.RELEASE)
+        return Listening.QUIET

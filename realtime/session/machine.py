@@ -1,0 +1,268 @@
+"""The session as one pure step: (state, event, now) to effects. Nothing else changes it.
+
+A step updates what listens, then what speaks, then the draft, in that order. Deadlines that have
+come fire before the event that shows it. The machine never raises: every pair of state and signal
+stands in `table.py`.
+"""
+
+from __future__ import annotations
+
+from realtime.session import requests
+from realtime.session.context import Context
+from realtime.session.deadlines import Due
+from realtime.session.drafting import DraftingRegion
+from realtime.session.effects import Effect
+from realtime.session.events import (
+    AudioFrame,
+    AudioLeaving,
+    ClientClear,
+    ClientCommit,
+    ClientItemCreate,
+    ClientItemDelete,
+    ClientItemRetrieve,
+    ClientItemTruncate,
+    ClientRefused,
+    ClientResponseCancel,
+    ClientResponseCreate,
+    ClientSessionUpdate,
+    Disconnected,
+    EgressDrained,
+    Event,
+    JudgeAnswered,
+    JudgeFailed,
+    Opened,
+    PlaybackReported,
+    Reconnected,
+    ReplyAudio,
+    ReplyFailed,
+    ReplyFinished,
+    ReplyText,
+    ReplyToolCall,
+    ShutDown,
+    Tick,
+    TranscriptFailed,
+    TranscriptFinal,
+    TranscriptPartial,
+)
+from realtime.session.life import LifecycleRegion
+from realtime.session.listening import ONSETS, ListeningRegion
+from realtime.session.notices import ErrorRaised
+from realtime.session.outcomes import Outcomes
+from realtime.session.reply import Ending, Reply
+from realtime.session.responding import cancel_response, create_response, prompt_idle_user
+from realtime.session.side import SideResponses
+from realtime.session.speaking import SpeakingRegion
+from realtime.session.states import Lifecycle, Speaking
+from realtime.session.table import Guess, Hear, Live, Say
+from realtime.session.turns import Turns
+
+
+class Machine:
+    """One conversation. Feed it events in order, with a clock that never goes back."""
+
+    def __init__(self) -> None:
+        ctx = self.ctx = Context()
+        outcomes = Outcomes(ctx)
+        self.turns = Turns(ctx, outcomes)
+        self.speaking = SpeakingRegion(
+            ctx,
+            is_onset=lambda: self.listening.state in ONSETS,
+            untranscribed=lambda: self.turns.untranscribed,
+        )
+        self.drafting = DraftingRegion(ctx)
+        self.listening = ListeningRegion(ctx, self.turns, self.speaking, self.drafting)
+        self.side = SideResponses(ctx)
+        self.life = LifecycleRegion(ctx, self.listening, self.speaking, self.drafting, self.side)
+        outcomes.bind(self.turns, self.listening, self.speaking, self.drafting)
+
+    @property
+    def lifecycle(self) -> Lifecycle:
+        return self.life.state
+
+    def next_deadline_ms(self) -> float | None:
+        """When a Tick is due at the latest; None: never."""
+        return self.ctx.deadlines.next_ms()
+
+    def step(self, event: Event, now_ms: float) -> list[Effect]:
+        """Take one event. Raises nothing, whatever the event."""
+        ctx = self.ctx
+        ctx.now_ms = max(ctx.now_ms, now_ms)
+        ctx.effects = []
+        while (due := ctx.deadlines.take(ctx.now_ms)) is not None:
+            self._expire(*due)
+        ctx.client_event_id = getattr(event, "event_id", None)
+        if self.life.state in (Lifecycle.LIVE, Lifecycle.DRAINING):
+            self._handle(event)
+        else:
+            self._handle_life(event)
+        self.drafting.check()
+        if not self.speaking.is_busy and self.speaking.state is Speaking.IDLE:
+            self.life.spoken_out()
+        effects, ctx.effects = ctx.effects, []
+        return effects
+
+    def _handle_life(self, event: Event) -> bool:
+        """What concerns the session as a whole. False: the event is of another kind."""
+        match event:
+            case Opened():
+                self.life.fire(Live.OPENED, event)
+            case Disconnected(resumable):
+                self.life.fire(Live.LOST if resumable else Live.GONE)
+            case Reconnected():
+                self.life.fire(Live.BACK)
+            case ShutDown():
+                self.life.fire(Live.SHUT_DOWN)
+            case _:
+                return False
+        return True
+
+    def _handle(self, event: Event) -> None:
+        match event:
+            case AudioFrame():
+                self.listening.hear(event)
+            case JudgeAnswered(request, probability):
+                self.listening.judge(request, probability)
+            case JudgeFailed(request):
+                self.listening.judge_failed(request)
+            case TranscriptFinal(request, text):
+                self.turns.hear(request, text)
+            case TranscriptFailed(request, code, message):
+                self.turns.fail(request, code, message)
+            case ReplyText() | ReplyAudio() | ReplyToolCall() | ReplyFinished() | ReplyFailed():
+                self._collect(event)
+            case AudioLeaving(request, samples):
+                self._leave(request, samples)
+            case EgressDrained(request):
+                self._drained(request)
+            case TranscriptPartial() | Tick():
+                pass  # a partial text ends nothing; the deadlines have fired already
+            case PlaybackReported(item_id, played_ms):
+                self.ctx.playback.report(item_id, played_ms)
+            case Opened() | Disconnected() | Reconnected() | ShutDown():
+                self._handle_life(event)
+            case _:
+                self._serve(event)
+
+    def _serve(self, event: Event) -> None:
+        """The client's own events."""
+        ctx = self.ctx
+        match event:
+            case ClientRefused(event_id, type_, code, message, param):
+                ctx.tell(ErrorRaised(type_, code, message, param, event_id))
+            case ClientSessionUpdate():
+                detection = ctx.settings.turn_detection
+                if requests.update_session(ctx, event) and (
+                    ctx.settings.turn_detection != detection
+                ):
+                    self.listening.fire(Hear.DETECTION)
+            case ClientCommit():
+                self.listening.commit(event)
+            case ClientClear():
+                self.listening.clear(event)
+            case ClientItemCreate():
+                requests.create_item(ctx, event, self.turns)
+            case ClientItemRetrieve():
+                requests.retrieve_item(ctx, event)
+            case ClientItemTruncate():
+                requests.truncate_item(ctx, event)
+            case ClientItemDelete():
+                requests.delete_item(ctx, event)
+            case ClientResponseCreate():
+                create_response(ctx, event, self.speaking, self.side, self.turns)
+            case ClientResponseCancel():
+                cancel_response(event, self.speaking, self.side)
+            case _:
+                pass
+
+    # ---- replies -------------------------------------------------------------------------------
+
+    def _voice_reply(self, request: str) -> Reply | None:
+        response = self.speaking.response
+        reply = response.reply if response else None
+        return reply if reply is not None and reply.request == request else None
+
+    def _collect(
+        self, event: ReplyText | ReplyAudio | ReplyToolCall | ReplyFinished | ReplyFailed
+    ) -> None:
+        """Outputs gather in their reply, whoever may see it; those of dead requests in none."""
+        request = event.request
+        draft = self.drafting.reply
+        if draft is not None and draft.request == request:
+            if isinstance(event, ReplyFailed):
+                self.drafting.fire(Guess.FAILED)  # the turn's own reply will say so, if it fails
+            else:
+                self._add(draft, event)
+            return
+        reply = self._voice_reply(request)
+        if reply is not None:
+            self._add(reply, event)
+            self.speaking.progress()
+            return
+        reply = self.side.find(request)
+        if reply is not None:
+            self._add(reply, event)
+            self.side.progress(request)
+
+    def _add(
+        self,
+        reply: Reply,
+        event: ReplyText | ReplyAudio | ReplyToolCall | ReplyFinished | ReplyFailed,
+    ) -> None:
+        now_ms = self.ctx.now_ms
+        match event:
+            case ReplyText(_, text):
+                reply.add_text(text, now_ms)
+            case ReplyAudio(_, samples, text_end):
+                reply.add_audio(samples, text_end, now_ms)
+            case ReplyToolCall(_, index, call_id, name, arguments):
+                reply.add_call(index, call_id, name, arguments, now_ms)
+            case ReplyFinished():
+                reply.ending = Ending(
+                    event.reason,
+                    input_tokens=event.input_tokens,
+                    cached_tokens=event.cached_tokens,
+                    output_tokens=event.output_tokens,
+                )
+            case ReplyFailed(_, code, message):
+                reply.ending = Ending(code=code or "reply_failed", message=message)
+
+    def _leave(self, request: str, samples: int) -> None:
+        response = self.speaking.response
+        if self._voice_reply(request) is not None and response is not None:
+            response.leave(self.ctx, samples)
+        else:
+            self.side.leave(request, samples)
+
+    def _drained(self, request: str) -> None:
+        reply = self._voice_reply(request)
+        response = self.speaking.response
+        if reply is not None and response is not None:
+            if not response.is_done and reply.ending is not None:
+                self.speaking.fire(Say.DRAINED)
+        else:
+            self.side.settle(request)
+
+    # ---- deadlines -----------------------------------------------------------------------------
+
+    def _expire(self, due: Due, subject: str) -> None:
+        match due:
+            case Due.AUDIO_GAP:
+                self.listening.gap()
+            case Due.TRANSCRIPT:
+                self.turns.expire(subject)
+            case Due.HOLD:
+                self.speaking.fire(Say.RELEASE)
+            case Due.FIRST_OUTPUT:
+                self.speaking.fire(Say.STARVED)
+            case Due.STARVED if subject:
+                self.side.starve(subject)
+            case Due.STARVED:
+                self.speaking.suspect_starvation()
+            case Due.PLAYBACK_END:
+                self.speaking.fire(Say.PLAYED)
+            case Due.IDLE:
+                prompt_idle_user(self.ctx, self.listening, self.speaking)
+            case Due.TOOL:
+                self.ctx.tools.give_up(subject)
+            case Due.DRAIN | Due.RESUME:
+                self.life.fire(Live.EXPIRED)

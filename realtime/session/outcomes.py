@@ -1,0 +1,91 @@
+"""What follows when a turn has become an item, or nothing, or could not be heard."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from realtime.session.prompt import CONTINUE
+from realtime.session.speaking import Creation, Failure
+from realtime.session.table import Guess, Say
+
+if TYPE_CHECKING:
+    from realtime.session.context import Context
+    from realtime.session.drafting import DraftingRegion
+    from realtime.session.listening import ListeningRegion
+    from realtime.session.speaking import SpeakingRegion
+    from realtime.session.turn import Turn
+    from realtime.session.turns import Turns
+
+
+class Outcomes:
+    """Connects the ends of turns to the speaking region: one answer for what belongs together."""
+
+    def __init__(self, ctx: Context) -> None:
+        self.ctx = ctx
+
+    def bind(
+        self,
+        turns: Turns,
+        listening: ListeningRegion,
+        speaking: SpeakingRegion,
+        drafting: DraftingRegion,
+    ) -> None:
+        """Give the parts that need each other to each other, once."""
+        self.turns = turns
+        self.listening = listening
+        self.speaking = speaking
+        self.drafting = drafting
+
+    @property
+    def _is_more_to_come(self) -> bool:
+        """Whether the user is in a later turn already, which will be answered with this one."""
+        return self.listening.is_in_turn or self.turns.is_concluding
+
+    def turn_committed(self, turn: Turn, version: tuple[int, int]) -> None:
+        if not turn.wants_reply:
+            self.drafting.fire(Guess.ABORT)
+        elif self._is_more_to_come:
+            self.drafting.fire(Guess.ABORT)
+            self.speaking.owes_reply = True
+        elif self.speaking.is_busy:
+            self.drafting.fire(Guess.ABORT)
+            self.speaking.answer(Say.COMMIT, Creation(turn=turn))
+        else:
+            waits_for = frozenset(self.turns.untranscribed)
+            draft = None
+            if waits_for:
+                self.drafting.fire(Guess.ABORT)
+            else:
+                draft = self.drafting.take(turn, version)
+            self.speaking.answer(Say.COMMIT, Creation(turn=turn, draft=draft, waits_for=waits_for))
+
+    def turn_discarded(self, turn: Turn) -> None:
+        """Nothing was said. What the noise cut short goes on; what was asked is answered."""
+        self.drafting.fire(Guess.ABORT)
+        speaking = self.speaking
+        if self._is_more_to_come or speaking.is_busy or not turn.wants_reply:
+            return
+        if speaking.owes_reply:
+            waits_for = frozenset(self.turns.untranscribed)
+            speaking.answer(Say.COMMIT, Creation(waits_for=waits_for))
+        elif turn.interrupted is not None:
+            speaking.answer(Say.COMMIT, Creation(closing=CONTINUE))
+
+    def turn_failed(self, turn: Turn, code: str, message: str) -> None:
+        self.drafting.fire(Guess.ABORT)
+        if turn.wants_reply and not self._is_more_to_come and not self.speaking.is_busy:
+            creation = Creation(turn=turn, failure=Failure(code, message))
+            self.speaking.answer(Say.COMMIT, creation)
+        else:
+            self.ctx.report_failure(code, message)
+
+    def turn_heard(self, turn: Turn) -> None:
+        if turn is self.listening.turn:
+            self.listening.consider_draft()
+
+    def item_transcribed(self, item_id: str) -> None:
+        self.speaking.transcribed(item_id)
+        self.speaking.progress()
+
+    def item_failed(self, item_id: str, code: str, message: str) -> None:
+        self.speaking.transcription_failed(item_id, code, message)

@@ -1,0 +1,111 @@
+"""What the listener has heard: sent audio against a paced clock, corrected by who knows better.
+
+The clock assumes that a client plays frames one after another from their arrival. A report of the
+client or the carrier overrules it; the client's own truncation overrules both.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from dataclasses import dataclass, field
+
+
+@dataclass(slots=True)
+class Track:
+    """One item's audio.
+
+    spans: (start on the shell's clock in ms, samples) of stretches that play without a gap.
+    marks: (samples, characters): at this many samples that much text has been spoken; ascending.
+    """
+
+    rate_hz: int
+    sent_samples: int = 0
+    spans: list[tuple[float, int]] = field(default_factory=list[tuple[float, int]])
+    marks: list[tuple[int, int]] = field(default_factory=list[tuple[int, int]])
+    stopped_at_ms: float | None = None  # when an interruption silenced it
+    known_ms: float | None = None  # played time by report or truncation
+    is_complete: bool = False  # nothing more will be sent
+
+    @property
+    def sent_ms(self) -> float:
+        return self.sent_samples * 1000 / self.rate_hz
+
+    def heard_ms(self, now_ms: float) -> float:
+        if self.known_ms is not None:
+            return min(self.known_ms, self.sent_ms)
+        until_ms = now_ms if self.stopped_at_ms is None else min(now_ms, self.stopped_at_ms)
+        heard = 0.0
+        for start_ms, samples in self.spans:
+            heard += min(max(0.0, until_ms - start_ms), samples * 1000 / self.rate_hz)
+        return heard
+
+    def heard_characters(self, now_ms: float) -> int:
+        """Characters of the item's text that were heard, by interpolation between marks."""
+        return self.characters_at(self.heard_ms(now_ms))
+
+    def characters_at(self, played_ms: float) -> int:
+        samples = played_ms * self.rate_hz / 1000
+        place = bisect_right(self.marks, samples, key=lambda mark: mark[0])
+        before_samples, before_text = self.marks[place - 1] if place else (0, 0)
+        if place == len(self.marks):
+            return before_text
+        after_samples, after_text = self.marks[place]
+        share = (samples - before_samples) / max(1, after_samples - before_samples)
+        return before_text + int((after_text - before_text) * share)
+
+
+class Playback:
+    """All tracks of the voice lane, and when the lane falls silent."""
+
+    __slots__ = ("_tracks", "end_ms")
+
+    def __init__(self) -> None:
+        self._tracks: dict[str, Track] = {}
+        self.end_ms = 0.0  # when everything sent so far has been played
+
+    def open(self, item_id: str, rate_hz: int) -> Track:
+        track = self._tracks[item_id] = Track(rate_hz)
+        return track
+
+    def get(self, item_id: str) -> Track | None:
+        return self._tracks.get(item_id)
+
+    def forget(self, item_id: str) -> None:
+        self._tracks.pop(item_id, None)
+
+    def send(self, item_id: str, samples: int, now_ms: float) -> None:
+        """`samples` more of an item leave now; they play behind what was sent before."""
+        track = self._tracks[item_id]
+        start_ms = max(self.end_ms, now_ms)
+        if track.spans:
+            last_start_ms, last_samples = track.spans[-1]
+            last_end_ms = last_start_ms + last_samples * 1000 / track.rate_hz
+            # Half a millisecond: below any frame, above the rounding of sums.
+            if start_ms - last_end_ms < 0.5:
+                track.spans[-1] = (last_start_ms, last_samples + samples)
+                start_ms = last_end_ms
+            else:
+                track.spans.append((start_ms, samples))
+        else:
+            track.spans.append((start_ms, samples))
+        track.sent_samples += samples
+        self.end_ms = start_ms + samples * 1000 / track.rate_hz
+
+    def stop(self, now_ms: float) -> None:
+        """The listener hears nothing more of what was sent so far."""
+        for track in self._tracks.values():
+            if track.stopped_at_ms is None:
+                track.stopped_at_ms = now_ms
+        self.end_ms = min(self.end_ms, now_ms)
+
+    def report(self, item_id: str, played_ms: float) -> None:
+        """The client or the carrier knows. Unknown items are ignored: they may be deleted."""
+        track = self._tracks.get(item_id)
+        if track is not None:
+            track.known_ms = max(played_ms, track.known_ms or 0.0)
+
+    def truncate(self, item_id: str, audio_ms: float) -> None:
+        """The client says where it stopped; this moves the mark either way."""
+        track = self._tracks.get(item_id)
+        if track is not None:
+            track.known_ms = audio_ms

@@ -1,0 +1,111 @@
+"""Thresholds of turn-taking, per profile and per state of the speaking region.
+
+One set of thresholds for all states is the commonest cause of bad barge-in: what must count as
+speech in a quiet room is not what may stop an agent in mid-sentence.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from realtime.session.settings import Eagerness, ServerVad, TurnDetection
+from realtime.session.states import Speaking
+
+INPUT_RATE_HZ = 16_000  # audio time is counted at the rate that every recogniser hears
+SAMPLES_PER_MS = INPUT_RATE_HZ // 1000
+FRAME_SAMPLES = 512  # one step of the detector: 32 ms
+
+_HYSTERESIS = 0.15  # the detector flickers around its threshold; Silero's own margin
+_LOWEST_DOWN = 0.05  # below this even noise counts as speech that goes on
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """Every number of turn-taking. Times are audio time unless they say otherwise."""
+
+    voice_up: float = 0.5  # Silero's recommended threshold
+    confirm_ms: dict[Speaking, int] = field(
+        default_factory=lambda: {
+            # A word's first syllable lasts about 100 ms; clicks and breaths stay below.
+            Speaking.IDLE: 96,
+            Speaking.WAITING: 96,
+            # While the agent sounds, a false alarm costs more than 32 ms.
+            Speaking.SPEAKING: 128,
+            Speaking.HELD: 128,
+            Speaking.HELD_TAIL: 128,
+            Speaking.TAIL: 128,
+        }
+    )
+    resume_confirm_ms: int = 96  # speech that goes on after a pause
+    voice_down_ms: int = 64  # one quiet frame inside a word is no pause
+    onset_padding_ms: int = 400  # the recogniser hears what the detector was slow to notice
+    prefix_padding_ms: int = 300  # the wire's default for the announced start
+
+    draft_after_ms: int = 120  # most pauses inside a phrase are shorter
+    judge_asks_ms: tuple[int, ...] = (192, 448, 768, 1150)  # where Smart Turn decides well
+    complete_at: dict[Eagerness, float] = field(
+        default_factory=lambda: {
+            Eagerness.LOW: 0.7,
+            Eagerness.MEDIUM: 0.5,
+            Eagerness.AUTO: 0.5,
+            Eagerness.HIGH: 0.35,
+        }
+    )
+    longest_wait_ms: dict[Eagerness, int] = field(
+        # The wire promises these bounds for semantic_vad.
+        default_factory=lambda: {
+            Eagerness.LOW: 8000,
+            Eagerness.MEDIUM: 4000,
+            Eagerness.AUTO: 4000,
+            Eagerness.HIGH: 2000,
+        }
+    )
+    max_turn_ms: int = 28_000  # what a recogniser with a 30 s window hears in one piece
+
+    # On the shell's clock:
+    audio_gap_ms: int = 1000  # a muted microphone sends nothing at all
+    transcript_deadline_ms: int = 10_000  # on top of the turn's own length
+    hold_ms: int = 2000  # a possible interruption is decided long before
+    first_output_ms: int = 45_000  # remote language models may think for long
+    starve_ms: int = 15_000  # a reply that stopped in mid-sentence will not go on
+    drain_ms: int = 10_000  # a shutdown waits for one spoken reply
+    resume_ttl_ms: int = 60_000  # a lost network is mostly back within a minute
+    tool_deadline_ms: int = 60_000  # a forgotten tool call must not block the idle timer
+    fade_ms: int = 5  # long enough to hide a click, too short to hear
+
+    def voice_thresholds(self, detection: TurnDetection | None) -> tuple[float, float]:
+        """(speech begins at, speech ends below), as probabilities."""
+        up = detection.threshold if isinstance(detection, ServerVad) else self.voice_up
+        return up, max(_LOWEST_DOWN, up - _HYSTERESIS)
+
+    def announced_padding_ms(self, detection: TurnDetection | None) -> int:
+        return (
+            detection.prefix_padding_ms
+            if isinstance(detection, ServerVad)
+            else self.prefix_padding_ms
+        )
+
+    def patience_ms(self, probability: float, eagerness: Eagerness) -> int:
+        """Silence after which a turn ends although the judge gave `probability` < complete_at.
+
+        Falls from the longest wait at 0 to the last question's silence at the threshold: the
+        surer the judge is that more will come, the longer it is worth waiting.
+        """
+        shortest, longest = self.judge_asks_ms[-1], self.longest_wait_ms[eagerness]
+        doubt = 1 - min(1.0, probability / self.complete_at[eagerness])
+        return round(shortest + (longest - shortest) * doubt)
+
+
+# Phone lines echo and clip, and their noise comes in bursts.
+_PHONE = Policy(
+    confirm_ms={
+        Speaking.IDLE: 96,
+        Speaking.WAITING: 128,
+        Speaking.SPEAKING: 160,
+        Speaking.HELD: 160,
+        Speaking.HELD_TAIL: 160,
+        Speaking.TAIL: 160,
+    },
+)
+
+PROFILES: dict[str, Policy] = {"browser": Policy(), "phone": _PHONE}

@@ -1,0 +1,110 @@
+"""The language model's view: instructions and items, assistant text cut to what was heard."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from realtime.session.effects import PromptCall, PromptMessage
+from realtime.session.items import ItemKind, ItemStatus, PartKind, Role
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from realtime.session.items import Item
+    from realtime.session.playback import Playback
+
+NO_RESULT = "No result."  # stands in a prompt for an output that the client never gave
+CONTINUE = (
+    "A noise interrupted you; the user said nothing. Go on from where you stopped, without "
+    "repeating what you said."
+)
+STILL_THERE = "The user has said nothing for a while. Ask briefly whether they are still there."
+
+ROUNDING_MS = 1  # sums of frames against their total; and clients report whole milliseconds
+_SPOKEN = (PartKind.OUTPUT_AUDIO, PartKind.INPUT_AUDIO, PartKind.OUTPUT_TEXT, PartKind.INPUT_TEXT)
+
+
+def heard_text(item: Item, playback: Playback, now_ms: float) -> str:
+    """An item's text; of assistant audio only what has been heard, to the last whole word."""
+    text = " ".join(part.text for part in item.parts if part.kind in _SPOKEN and part.text)
+    track = playback.get(item.id)
+    if track is None or item.role is not Role.ASSISTANT:
+        return text.strip()
+    if track.is_complete and track.heard_ms(now_ms) + ROUNDING_MS >= track.sent_ms:
+        return text.strip()
+    return whole_words(text, track.heard_characters(now_ms))
+
+
+def whole_words(text: str, characters: int) -> str:
+    """The first `characters` of a text without the word that they cut."""
+    if characters >= len(text):
+        return text.strip()
+    cut = text[: max(0, characters)]
+    if cut and not text[characters].isspace() and not cut[-1].isspace():
+        cut = cut[: max((i + 1 for i, c in enumerate(cut) if c.isspace()), default=0)]
+    return cut.strip()
+
+
+def build_prompt(
+    instructions: str,
+    items: Iterable[Item],
+    playback: Playback,
+    now_ms: float,
+    closing: str | None = None,
+) -> tuple[PromptMessage, ...]:
+    """All messages of a prompt.
+
+    Neighbouring messages of one role are joined: many chat templates want turns to alternate. An
+    output stands right behind its call wherever it is in the conversation: an engine refuses a
+    call with anything in between.
+    closing: a system message for this reply alone, never kept in the conversation.
+    """
+    listed = list(items)
+    outputs = {
+        item.call_id: item.output or ""
+        for item in listed
+        if item.kind is ItemKind.FUNCTION_CALL_OUTPUT and item.call_id is not None
+    }
+    messages: list[PromptMessage] = []
+    if instructions:
+        messages.append(PromptMessage("system", instructions))
+    for item in listed:
+        for message in _messages_of(item, outputs, playback, now_ms):
+            _append(messages, message)
+    if closing:
+        messages.append(PromptMessage("system", closing))
+    return tuple(messages)
+
+
+def _messages_of(
+    item: Item, outputs: dict[str, str], playback: Playback, now_ms: float
+) -> list[PromptMessage]:
+    match item.kind:
+        case ItemKind.MESSAGE:
+            text = heard_text(item, playback, now_ms)
+            return [PromptMessage(item.role or Role.USER, text)] if text else []
+        case ItemKind.FUNCTION_CALL:
+            if item.status is not ItemStatus.COMPLETED or item.call_id is None:
+                return []  # a call that was cut short was never made
+            call = PromptCall(item.call_id, item.name or "", item.arguments or "{}")
+            output = outputs.get(item.call_id, NO_RESULT)
+            return [
+                PromptMessage("assistant", "", calls=(call,)),
+                PromptMessage("tool", output, call_id=item.call_id),
+            ]
+        case ItemKind.FUNCTION_CALL_OUTPUT:
+            return []  # stands behind its call
+
+
+def _append(messages: list[PromptMessage], message: PromptMessage) -> None:
+    last = messages[-1] if messages else None
+    if (
+        last is not None
+        and last.role == message.role
+        and message.role in ("user", "assistant")
+        and not last.calls
+        and not message.calls
+    ):
+        messages[-1] = PromptMessage(last.role, f"{last.text}\n{message.text}")
+    else:
+        messages.append(message)

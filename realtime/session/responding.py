@@ -1,0 +1,96 @@
+"""Responses that no spoken turn asked for: the client's, and the one that breaks a silence."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from realtime.session.items import Item, ItemKind, ItemReference, Part, PartKind, Role
+from realtime.session.notices import InputCommitted, ItemAdded, ItemDone, TimeoutTriggered
+from realtime.session.policy import SAMPLES_PER_MS
+from realtime.session.prompt import STILL_THERE
+from realtime.session.settings import SessionType
+from realtime.session.speaking import Creation
+from realtime.session.states import Listening, Speaking
+from realtime.session.table import Say
+
+if TYPE_CHECKING:
+    from realtime.session.context import Context
+    from realtime.session.events import ClientResponseCancel, ClientResponseCreate
+    from realtime.session.listening import ListeningRegion
+    from realtime.session.side import SideResponses
+    from realtime.session.speaking import SpeakingRegion
+    from realtime.session.turns import Turns
+
+
+def create_response(
+    ctx: Context,
+    event: ClientResponseCreate,
+    speaking: SpeakingRegion,
+    side: SideResponses,
+    turns: Turns,
+) -> None:
+    options = event.options
+    if ctx.settings.type is SessionType.TRANSCRIPTION:
+        ctx.refuse("invalid_parameter", "A transcription session has no responses.", "type")
+        return
+    for index, entry in enumerate(options.input or ()):
+        if isinstance(entry, ItemReference) and entry.id not in ctx.conversation:
+            ctx.refuse(
+                "invalid_value",
+                f"Item reference '{entry.id}' not found in conversation.",
+                f"response.input[{index}].id",
+            )
+            return
+    if (
+        options.voice is not None
+        and not options.out_of_band
+        and options.voice != ctx.settings.voice
+        and ctx.conversation.has_assistant_audio()
+    ):
+        ctx.refuse(
+            "cannot_update_voice",
+            "Cannot update a conversation's voice if assistant audio is present.",
+        )
+        return
+    if options.out_of_band:
+        side.create(options)
+    else:
+        waits_for = frozenset(turns.untranscribed)
+        speaking.answer(Say.CREATE, Creation(options, waits_for=waits_for))
+
+
+def cancel_response(
+    event: ClientResponseCancel, speaking: SpeakingRegion, side: SideResponses
+) -> None:
+    wanted = event.response_id
+    if wanted is not None and wanted in side:
+        side.cancel(wanted)
+    elif wanted is None or (speaking.response is not None and speaking.response.id == wanted):
+        speaking.fire(Say.CANCEL)
+    else:
+        speaking.reject("response_cancel_not_active")
+
+
+def prompt_idle_user(ctx: Context, listening: ListeningRegion, speaking: SpeakingRegion) -> None:
+    """The user has been silent for the session's idle timeout: commit an empty turn, ask."""
+    if (
+        listening.state is not Listening.QUIET
+        or speaking.state is not Speaking.IDLE
+        or ctx.tools.is_waiting
+    ):
+        return
+    start, end = listening.buffer_start, ctx.position
+    item = Item(
+        ctx.ids.make("item"),
+        ItemKind.MESSAGE,
+        role=Role.USER,
+        parts=(Part(PartKind.INPUT_AUDIO, text=""),),
+    )
+    ctx.tell(TimeoutTriggered(item.id, start // SAMPLES_PER_MS, end // SAMPLES_PER_MS))
+    previous = ctx.conversation.insert(item)
+    listening.buffer_start = end
+    ctx.user_was_active = False
+    ctx.tell(InputCommitted(item.id, previous))
+    ctx.tell(ItemAdded(item, previous))
+    ctx.tell(ItemDone(item, previous))
+    speaking.answer(Say.COMMIT, Creation(closing=STILL_THERE))

@@ -1,0 +1,389 @@
+"""The speaking region: the default conversation's response and the voice lane it speaks on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from realtime.session.deadlines import Due
+from realtime.session.effects import CutLane, HoldLane, Observe, ReleaseLane
+from realtime.session.ledger import Ledger, Stamp
+from realtime.session.notices import ResponseStatus
+from realtime.session.region import Region
+from realtime.session.reply_request import STANDARD, shape_response, start_reply
+from realtime.session.response import VOICE_LANE, Response
+from realtime.session.settings import ResponseOptions, ServerVad
+from realtime.session.states import Speaking
+from realtime.session.table import SPEAKING, Say
+from realtime.session.turn import Turn
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from realtime.session.context import Context
+    from realtime.session.reply import Reply
+
+NO_FIRST_OUTPUT = "reply_timeout"
+STALLED = "reply_stalled"
+WORTH_CONTINUING_MS = 500  # less than a word or two is better left unsaid
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    code: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Creation:
+    """Why and how a response is made.
+
+    draft: outputs that exist already. failure: what makes it fail at once.
+    closing: a system message for this reply alone. waits_for: items whose text is due first.
+    """
+
+    options: ResponseOptions = STANDARD
+    turn: Turn | None = None
+    draft: Reply | None = None
+    failure: Failure | None = None
+    closing: str | None = None
+    waits_for: frozenset[str] = frozenset()
+
+
+class SpeakingRegion(Region[Speaking, Say]):
+    """At most one response at a time. `is_onset` tells whether the user may be starting to talk."""
+
+    def __init__(
+        self, ctx: Context, is_onset: Callable[[], bool], untranscribed: Callable[[], set[str]]
+    ) -> None:
+        super().__init__(ctx, SPEAKING, Speaking.IDLE)
+        self.response: Response | None = None
+        self.epoch = 0
+        self.owes_reply = False  # a committed turn has had no answer
+        self._is_onset = is_onset
+        self._untranscribed = untranscribed
+        self._queued: Creation | None = None
+        self._creation = Creation()
+        self._has_begun = False  # whether the running response may be seen
+
+    @property
+    def is_busy(self) -> bool:
+        return self.state in (Speaking.WAITING, Speaking.SPEAKING, Speaking.HELD)
+
+    # ---- what comes in -------------------------------------------------------------------------
+
+    def answer(self, signal: Say, creation: Creation) -> None:
+        """Make a response, or queue it, and use what a draft has made already."""
+        if self.fire(signal, creation):
+            self.progress()
+
+    def progress(self) -> None:
+        """The running reply has more than before, or has ended."""
+        response = self.response
+        reply = response.reply if response else None
+        if response is None or reply is None or response.is_done:
+            return
+        if self.state is Speaking.WAITING and reply.has_output:
+            self.fire(Say.FIRST_OUTPUT)
+        elif self.state is Speaking.SPEAKING:
+            response.advance(self.ctx)
+            self._await_output()
+        elif self.state is Speaking.HELD:
+            response.advance_calls(self.ctx)
+        if reply.ending is not None and not response.is_done:
+            self.fire(Say.FAILED if reply.ending.has_failed else Say.GENERATED)
+
+    def transcribed(self, item_id: str) -> None:
+        """An item's text came; the prompt may be complete now."""
+        response = self.response
+        if response is not None and item_id in response.waits_for:
+            response.waits_for.discard(item_id)
+            if not response.waits_for and response.reply is None:
+                self._start(response)
+
+    def transcription_failed(self, item_id: str, code: str, message: str) -> None:
+        response = self.response
+        if response is not None and item_id in response.waits_for and not response.is_done:
+            self.fire(Say.FAILED, Failure(code, message))
+
+    def reject(self, code: str) -> None:
+        if code == "conversation_already_has_active_response" and self.response is not None:
+            message = (
+                "Conversation already has an active response in progress: "
+                f"{self.response.id}. Wait until the response is finished before creating a new "
+                "one."
+            )
+        else:
+            message = "Cancellation failed: no active response found"
+        self.ctx.refuse(code, message)
+
+    # ---- beginnings ----------------------------------------------------------------------------
+
+    def create(self, creation: object) -> Speaking:
+        assert isinstance(creation, Creation)
+        ctx, turn = self.ctx, creation.turn
+        self._creation = creation
+        self._has_begun = False
+        self.owes_reply = False
+        ledger = Ledger(turn.number if turn else None, drafted=creation.draft is not None)
+        if turn is not None:
+            for stamp, at_ms in (
+                (Stamp.SPEECH_END, turn.speech_end_ms),
+                (Stamp.TRANSCRIPT, turn.transcript_ms),
+                (Stamp.TURN_END, turn.turn_end_ms),
+            ):
+                if at_ms is not None:
+                    ledger.stamp(stamp, at_ms)
+            ledger.stamp(Stamp.COMMITTED, ctx.now_ms)
+        response = self.response = Response(
+            ctx.ids.make("resp"),
+            shape_response(ctx, creation.options),
+            VOICE_LANE,
+            self.epoch,
+            ledger,
+            waits_for=set(creation.waits_for),
+        )
+        ctx.deadlines.disarm(Due.IDLE)
+        response.create(ctx)
+        if creation.failure is not None:
+            was = self.state
+            response.fail(ctx, creation.failure.code, creation.failure.message)
+            self._observe()
+            return was
+        if creation.draft is not None:
+            response.reply = creation.draft
+        elif not response.waits_for:
+            self._start(response)
+        ctx.deadlines.arm(Due.FIRST_OUTPUT, ctx.now_ms + ctx.policy.first_output_ms)
+        return Speaking.WAITING
+
+    def _start(self, response: Response) -> None:
+        creation = self._creation
+        response.reply = start_reply(self.ctx, response.shape, creation.options, creation.closing)
+
+    def queue(self, creation: object) -> Speaking:
+        """One slot: a later turn's answer takes the earlier ones along."""
+        assert isinstance(creation, Creation)
+        self._queued = creation
+        return self.state
+
+    def begin(self, _: object) -> Speaking:
+        self.ctx.deadlines.disarm(Due.FIRST_OUTPUT)
+        if self._is_onset() and self.ctx.settings.interrupts_responses:
+            return self.hold(None)
+        return self._go_on()
+
+    def _go_on(self) -> Speaking:
+        assert self.response is not None
+        self._has_begun = True
+        self.response.advance(self.ctx)
+        self._await_output()
+        return Speaking.SPEAKING
+
+    def _await_output(self) -> None:
+        self.ctx.deadlines.arm(Due.STARVED, self.ctx.now_ms + self.ctx.policy.starve_ms)
+
+    # ---- holding -------------------------------------------------------------------------------
+
+    def hold(self, _: object) -> Speaking:
+        self.ctx.emit(HoldLane(VOICE_LANE))
+        self.ctx.deadlines.disarm(Due.STARVED)
+        self.ctx.deadlines.arm(Due.HOLD, self.ctx.now_ms + self.ctx.policy.hold_ms)
+        return Speaking.HELD
+
+    def release(self, _: object) -> Speaking:
+        self.ctx.deadlines.disarm(Due.HOLD)
+        self.ctx.emit(ReleaseLane(VOICE_LANE))
+        self._go_on()
+        return self.wind_up(None)
+
+    def stay_held(self, _: object) -> Speaking:
+        return Speaking.HELD
+
+    def hold_tail(self, _: object) -> Speaking:
+        """All is sent: there is nothing to stop, only to remember."""
+        self.ctx.deadlines.arm(Due.HOLD, self.ctx.now_ms + self.ctx.policy.hold_ms)
+        return Speaking.HELD_TAIL
+
+    def release_tail(self, _: object) -> Speaking:
+        self.ctx.deadlines.disarm(Due.HOLD)
+        return Speaking.TAIL
+
+    # ---- endings -------------------------------------------------------------------------------
+
+    def wind_up(self, _: object) -> Speaking:
+        """Done when the generation has ended, well or not, and all of it has left."""
+        response = self.response
+        assert response is not None and response.reply is not None
+        if response.reply.ending is None or not response.reply.is_drained:
+            return Speaking.SPEAKING
+        response.conclude(self.ctx)
+        return self._to_tail()
+
+    def finish_empty(self, _: object) -> Speaking:
+        assert self.response is not None
+        self.response.conclude(self.ctx)
+        return self._to_tail()
+
+    def fail(self, failure: object) -> Speaking:
+        response = self.response
+        assert response is not None
+        ending = response.reply.ending if response.reply else None
+        if isinstance(failure, Failure):
+            response.fail(self.ctx, failure.code, failure.message)
+        elif ending is not None:
+            response.fail(self.ctx, ending.code, ending.message)
+        else:
+            self._abort(response)
+            seconds = self.ctx.policy.first_output_ms // 1000
+            response.fail(
+                self.ctx,
+                NO_FIRST_OUTPUT,
+                f"The language model gave nothing within {seconds} s. Is it running, and not "
+                "overloaded?",
+            )
+        return self._to_tail()
+
+    def suspect_starvation(self) -> None:
+        """Nothing new came for long: starved only if nothing is left to send or to play either."""
+        response, ctx = self.response, self.ctx
+        reply = response.reply if response else None
+        if reply is None or self.state is not Speaking.SPEAKING:
+            return
+        silent_since_ms = max(ctx.playback.end_ms, reply.last_output_ms)
+        if reply.is_drained and ctx.now_ms - silent_since_ms >= ctx.policy.starve_ms:
+            self.fire(Say.STARVED)
+        else:
+            since_ms = silent_since_ms if reply.is_drained else ctx.now_ms
+            ctx.deadlines.arm(Due.STARVED, since_ms + ctx.policy.starve_ms)
+
+    def starve(self, _: object) -> Speaking:
+        response = self.response
+        assert response is not None
+        self._abort(response)
+        seconds = self.ctx.policy.starve_ms // 1000
+        response.fail(
+            self.ctx, STALLED, f"The reply stopped in the middle and gave nothing for {seconds} s."
+        )
+        return self._to_tail()
+
+    def _to_tail(self) -> Speaking:
+        """Nothing more will be sent; the listener may still hear some."""
+        ctx = self.ctx
+        self._observe()
+        self._disarm()
+        if ctx.playback.end_ms > ctx.now_ms:
+            ctx.deadlines.arm(Due.PLAYBACK_END, ctx.playback.end_ms)
+            if self._queued is None:
+                return Speaking.TAIL
+        return self._next()
+
+    def end_tail(self, _: object) -> Speaking:
+        return self._next()
+
+    def _next(self) -> Speaking:
+        """The lane is free: answer the turn that waited, or wait for the user."""
+        self.ctx.deadlines.disarm(Due.HOLD)
+        queued, self._queued = self._queued, None
+        if queued is not None:
+            return self._create_queued(queued)
+        self._arm_idle()
+        return Speaking.IDLE
+
+    def _create_queued(self, queued: Creation) -> Speaking:
+        waits_for = frozenset(self._untranscribed())
+        return self.create(
+            Creation(queued.options, queued.turn, closing=queued.closing, waits_for=waits_for)
+        )
+
+    def interrupt(self, turn: object) -> Speaking:
+        """The user talks: what was queued is answered together with what they say now."""
+        assert isinstance(turn, Turn) and self.response is not None
+        # An answer that nobody heard is still owed, should this turn come to nothing.
+        self.owes_reply = self.owes_reply or self._queued is not None or not self._has_begun
+        self._queued = None
+        turn.interrupted = self._unfinished()
+        self._cut("turn_detected")
+        return Speaking.IDLE
+
+    def cut_tail(self, turn: object) -> Speaking:
+        """The response is done already; only its sound ends."""
+        assert isinstance(turn, Turn)
+        turn.interrupted = self._unfinished()
+        self._silence(None, 0)
+        return Speaking.IDLE
+
+    def cancel(self, _: object) -> Speaking:
+        self._cut("client_cancelled")
+        queued, self._queued = self._queued, None
+        return Speaking.IDLE if queued is None else self._create_queued(queued)
+
+    def break_off(self, _: object) -> Speaking:
+        """The client is gone."""
+        self._queued = None
+        self.owes_reply = False
+        self.ctx.deadlines.disarm(Due.IDLE)
+        if self.response is not None and not self.response.is_done:
+            self._cut("client_cancelled")
+        else:
+            self._silence(None, 0)
+        return Speaking.IDLE
+
+    def _unfinished(self) -> str | None:
+        """The response's id, if enough of it was unheard to be worth going on with."""
+        response = self.response
+        reply = response.reply if response else None
+        if response is None or reply is None or not self._has_begun:
+            return None
+        track = self.ctx.playback.get(response.message_item_id or "")
+        heard_ms = track.heard_ms(self.ctx.now_ms) if track else 0.0
+        unheard_ms = reply.produced_samples * 1000 / reply.rate_hz - heard_ms
+        is_over = reply.ending is not None and unheard_ms < WORTH_CONTINUING_MS
+        return None if is_over else response.id
+
+    def _cut(self, reason: str) -> None:
+        """Fade, bump the epoch and clear, tell the terminals, abort, mark what was heard."""
+        response, ctx = self.response, self.ctx
+        assert response is not None
+        reply = response.reply
+        fade = 0
+        if reply is not None and self._has_begun:
+            unsent = reply.produced_samples - reply.sent_samples
+            fade = min(unsent, ctx.policy.fade_ms * reply.rate_hz // 1000)
+            response.fade(fade)
+        self._silence(reply.request if reply else None, fade)
+        response.finish(ctx, ResponseStatus.CANCELLED, reason)
+        self._observe()
+        self._abort(response)
+
+    def _silence(self, request: str | None, fade_samples: int) -> None:
+        self._disarm()
+        self.ctx.deadlines.disarm(Due.PLAYBACK_END)
+        self.epoch += 1
+        self.ctx.emit(CutLane(VOICE_LANE, self.epoch, request, fade_samples))
+        self.ctx.playback.stop(self.ctx.now_ms)
+
+    def _abort(self, response: Response) -> None:
+        if response.reply is not None:
+            self.ctx.abort(response.reply.request)
+
+    def _disarm(self) -> None:
+        for due in (Due.FIRST_OUTPUT, Due.STARVED, Due.HOLD):
+            self.ctx.deadlines.disarm(due)
+
+    def _observe(self) -> None:
+        response = self.response
+        if response is not None:
+            self.ctx.emit(Observe(response.ledger.close(response.id, response.status)))
+
+    def _arm_idle(self) -> None:
+        """The idle prompt counts from the end of playback and never follows itself."""
+        detection, ctx = self.ctx.settings.turn_detection, self.ctx
+        if (
+            isinstance(detection, ServerVad)
+            and detection.idle_timeout_ms is not None
+            and ctx.user_was_active
+            and self.response is not None
+            and self.response.status == ResponseStatus.COMPLETED
+        ):
+            ctx.deadlines.arm(Due.IDLE, ctx.now_ms + detection.idle_timeout_ms)

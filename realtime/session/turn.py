@@ -1,0 +1,54 @@
+"""One turn of the user, from its first suspicion to its item or its end in nothing."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(slots=True)
+class Turn:
+    """Positions are samples at 16 kHz. A revision begins whenever speech resumes."""
+
+    number: int
+    item_id: str
+    start: int  # where its audio is kept from
+    onset: int  # where its voice began
+    revision: int = 0
+    is_announced: bool = False  # speech_started was sent
+    is_manual: bool = False  # ended by the client: keeps its item whatever was heard
+    interrupted: str | None = None  # the response that it cut short
+    wants_reply: bool = False  # its commit is answered without being asked
+    drafted_revision: int = -1  # the revision that a draft was begun for
+
+    # The pause whose end is being judged.
+    quiet_since: int = 0
+    asked: int = 0  # how many of the judge's questions were put
+    judge_request: str | None = None
+    probability: float | None = None  # the judge's last answer for this pause
+    wait_ms: int | None = None  # silence after which the turn ends whatever the judge says
+
+    # What was heard, of this revision.
+    recognition: str | None = None  # the request under way
+    text: str | None = None
+    end: int = 0  # where its audio ends, once decided
+
+    # For the ledger, on the shell's clock.
+    speech_end_ms: float | None = None
+    transcript_ms: float | None = None
+    turn_end_ms: float | None = None
+
+    def begin_pause(self, quiet_since: int) -> None:
+        self.quiet_since = quiet_since
+        self.asked = 0
+        self.judge_request = None
+        self.probability = None
+        self.wait_ms = None
+
+    def resume(self) -> None:
+        """Speech goes on: what was heard and judged so far is of an older revision."""
+        self.revision += 1
+        self.judge_request = None
+        self.probability = None
+        self.recognition = None
+        self.text = None
+        self.transcript_ms = None

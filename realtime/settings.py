@@ -1,0 +1,210 @@
+"""Typed configuration: what a YAML file under configs/ may say, and nothing else.
+
+`realtime.settings_file` reads such a file and turns every mistake into a line that names it.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Literal
+from urllib.parse import urlsplit
+
+from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+
+from realtime.access.keys import MIN_KEY_CHARACTERS
+from realtime.access.origins import LOOPBACK_HOSTS
+
+DEFAULT_INSTRUCTIONS = (
+    "You are a friendly voice assistant. Your words are spoken aloud: answer in one or two short, "
+    "natural sentences, without lists, headings, emoji or code. If you do not know, say so."
+)
+
+Milliseconds = Annotated[int, Field(ge=0, le=3_600_000)]  # an hour: more is a typing mistake
+Threads = Annotated[int, Field(ge=1, le=256)]
+
+
+class Section(BaseModel):
+    """A part of the configuration. Unknown keys are mistakes."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Server(Section):
+    """Where the server listens, and how much it takes on.
+
+    max_sessions: conversations at once; further clients are told to come back later.
+    lead_ms: how far audio may run ahead of its playback; null sends as fast as it is made.
+    drain_ms: how long a stopping server lets people finish.
+    record_dir: a folder for recordings of every session's events (`parley replay`); null: none.
+    keys: bearer keys, one of which every client must show; without any, loopback only.
+    origins: web origins that may connect beside the server's own pages.
+    """
+
+    host: str = "127.0.0.1"
+    port: Annotated[int, Field(ge=0, le=65_535)] = 8000
+    max_sessions: Annotated[int, Field(ge=1, le=10_000)] = 16
+    lead_ms: Annotated[int, Field(ge=40, le=60_000)] | None = 1000
+    drain_ms: Milliseconds = 5000
+    record_dir: Path | None = None
+    keys: tuple[str, ...] = ()
+    origins: tuple[str, ...] = ()
+
+    @field_validator("keys")
+    @classmethod
+    def _keys_are_long(cls, keys: tuple[str, ...]) -> tuple[str, ...]:
+        if any(len(key) < MIN_KEY_CHARACTERS or not key.isascii() for key in keys):
+            raise ValueError(f"a key needs {MIN_KEY_CHARACTERS} or more ASCII characters")
+        return keys
+
+    @field_validator("origins")
+    @classmethod
+    def _origins_are_origins(cls, origins: tuple[str, ...]) -> tuple[str, ...]:
+        for origin in origins:
+            parts = urlsplit(origin)
+            if parts.scheme not in ("http", "https") or not parts.netloc or parts.path:
+                raise ValueError(f"{origin!r} is no web origin; write it as https://example.org")
+        return origins
+
+    @property
+    def is_loopback(self) -> bool:
+        return self.host in LOOPBACK_HOSTS
+
+
+class SemanticVadDefault(Section):
+    """A turn ends when the judge believes that the speaker has finished."""
+
+    type: Literal["semantic_vad"] = "semantic_vad"
+    eagerness: Literal["low", "medium", "high", "auto"] = "auto"
+    create_response: bool = True
+    interrupt_response: bool = True
+
+
+class ServerVadDefault(Section):
+    """A turn ends after a fixed silence."""
+
+    type: Literal["server_vad"]
+    threshold: Annotated[float, Field(ge=0, le=1)] = 0.5
+    prefix_padding_ms: Annotated[int, Field(ge=0, le=5000)] = 300
+    silence_duration_ms: Annotated[int, Field(ge=100, le=10_000)] = 500
+    idle_timeout_ms: Annotated[int, Field(ge=5000, le=30_000)] | None = None
+    create_response: bool = True
+    interrupt_response: bool = True
+
+
+TurnDetectionDefault = Annotated[SemanticVadDefault | ServerVadDefault, Field(discriminator="type")]
+
+
+class SessionDefaults(Section):
+    """What a session has until its client says otherwise.
+
+    voice: null takes the speaker's first voice.
+    drafts: work ahead of the end of a turn; null: yes, unless the writer is remote, where every
+        pause would cost money.
+    profile: which thresholds of turn-taking hold.
+    """
+
+    instructions: Annotated[str, Field(max_length=100_000)] = DEFAULT_INSTRUCTIONS
+    voice: str | None = None
+    turn_detection: TurnDetectionDefault | None = SemanticVadDefault()
+    drafts: bool | None = None
+    profile: Literal["browser", "phone"] = "browser"
+
+
+class Silero(Section):
+    """Voice activity, Silero VAD on ONNX Runtime."""
+
+    kind: Literal["silero"]
+    path: Path | None = None  # null: the pinned model of the local store
+
+
+class SmartTurn(Section):
+    """End of turn, Smart Turn on ONNX Runtime."""
+
+    kind: Literal["smart_turn"]
+    path: Path | None = None
+
+
+class Whisper(Section):
+    """Speech to text, Whisper on CTranslate2. path: a folder with model.bin and vocabulary.txt."""
+
+    kind: Literal["whisper"]
+    model: Literal["base", "tiny.en"] = "base"
+    path: Path | None = None
+    threads: Threads = 2
+
+
+class Llama(Section):
+    """Text, llama.cpp in this process. path: a GGUF file."""
+
+    kind: Literal["llama"]
+    model: Literal["qwen-0.5b", "qwen-1.5b", "smollm2-135m"] = "qwen-0.5b"
+    path: Path | None = None
+    threads: Threads = 2
+
+
+class OpenAIWriter(Section):
+    """Text, any OpenAI-compatible server.
+
+    url: up to and with /v1. key: sent as a bearer token; better named in key_env, the name of an
+    environment variable that holds it.
+    """
+
+    kind: Literal["openai"]
+    url: str
+    model: str
+    key: str | None = None
+    key_env: str | None = None
+    temperature: Annotated[float, Field(ge=0, le=2)] | None = None
+    first_token_timeout_ms: Annotated[int, Field(ge=100, le=600_000)] = 20_000
+    token_timeout_ms: Annotated[int, Field(ge=100, le=600_000)] = 10_000
+
+    @field_validator("url")
+    @classmethod
+    def _url_is_http(cls, url: str) -> str:
+        parts = urlsplit(url)
+        if parts.scheme not in ("http", "https") or not parts.netloc:
+            raise ValueError("not an http(s) URL; write it as http://127.0.0.1:8080/v1")
+        return url.rstrip("/")
+
+    @model_validator(mode="after")
+    def _one_key(self) -> OpenAIWriter:
+        if self.key is not None and self.key_env is not None:
+            raise ValueError("give key or key_env, not both")
+        return self
+
+
+class Piper(Section):
+    """Speech, Piper on ONNX Runtime. path: an .onnx file with its .onnx.json beside it."""
+
+    kind: Literal["piper"]
+    voice: Literal["joe"] = "joe"
+    path: Path | None = None
+    threads: Threads = 2
+
+
+WriterChoice = Annotated[Llama | OpenAIWriter, Field(discriminator="kind")]
+
+
+class Stages(Section):
+    """Which model fills each role."""
+
+    detector: Silero = Silero(kind="silero")
+    judge: SmartTurn = SmartTurn(kind="smart_turn")
+    recogniser: Whisper = Whisper(kind="whisper")
+    writer: WriterChoice = Llama(kind="llama")
+    speaker: Piper = Piper(kind="piper")
+
+
+class Settings(Section):
+    """A whole configuration."""
+
+    server: Server = Server()
+    session: SessionDefaults = SessionDefaults()
+    stages: Stages = Stages()
+
+    @property
+    def drafts(self) -> bool:
+        """Whether sessions work ahead of the end of a turn."""
+        if self.session.drafts is not None:
+            return self.session.drafts
+        return not isinstance(self.stages.writer, OpenAIWriter)

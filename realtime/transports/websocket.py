@@ -1,0 +1,47 @@
+"""One WebSocket as a session's transport."""
+
+from __future__ import annotations
+
+import contextlib
+
+from starlette.websockets import WebSocket, WebSocketDisconnect
+
+from realtime.runtime.transport import TransportClosed
+
+MAX_REASON_BYTES = 123  # a close frame holds 125 bytes, two of which are the code
+
+
+class WebSocketTransport:
+    """Implements `runtime.transport.Transport` on an accepted Starlette WebSocket."""
+
+    def __init__(self, socket: WebSocket) -> None:
+        self._socket = socket
+        self._is_closed = False
+
+    async def receive(self) -> str | bytes | None:
+        if self._is_closed:
+            return None
+        message = await self._socket.receive()
+        if message["type"] == "websocket.disconnect":
+            self._is_closed = True
+            return None
+        text: str | None = message.get("text")
+        return message["bytes"] if text is None else text
+
+    async def send(self, text: str) -> None:
+        if self._is_closed:
+            raise TransportClosed
+        try:
+            await self._socket.send({"type": "websocket.send", "text": text})
+        except (WebSocketDisconnect, RuntimeError, OSError) as error:
+            self._is_closed = True
+            raise TransportClosed from error
+
+    async def close(self, code: int, reason: str) -> None:
+        if self._is_closed:
+            return
+        self._is_closed = True
+        short = reason.encode()[:MAX_REASON_BYTES].decode(errors="ignore")
+        # The client may have gone a moment ago: then there is nothing left to close.
+        with contextlib.suppress(WebSocketDisconnect, RuntimeError, OSError):
+            await self._socket.close(code, short)
