@@ -7,6 +7,7 @@ each chunk is spoken at once; text and speech leave in one order, and `Finished`
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Protocol
 
 from pipelines.ports import (
     Detector,
@@ -27,6 +28,12 @@ from pipelines.types import RecogniseRequest, ReplyOutput, ReplyRequest, Samples
 # Outputs of a reply that wait for the session: a pause of the session's task must not starve
 # the voice, and a session that stalls must not let a reply grow without bound.
 REPLY_OUTPUT_LIMIT = 256
+
+
+class _Part(Protocol):
+    async def start(self, progress: Progress) -> None: ...
+
+    async def close(self) -> None: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +123,7 @@ class VoiceCascade:
         reply = Reply(self._writer, self._speaker, request, self._options.timing, stream)
         await reply.run()
 
-    def _stages(self) -> tuple[DetectorStage | Judge | Recogniser | Writer | Speaker, ...]:
+    def _stages(self) -> tuple[_Part, ...]:
         """The cheap ones first: what is wrong with them shows before the big loads."""
         return (
             self._detector,

@@ -1,4 +1,4 @@
-"""The `parley` command: reads arguments, calls one of `realtime.commands`, turns errors to lines."""
+"""The `parley` command: reads arguments, calls `realtime.commands`, turns errors into lines."""
 
 from __future__ import annotations
 
@@ -10,12 +10,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from pydantic import ValidationError
+
 from realtime.commands.errors import USAGE, CommandError
-from realtime.settings import Settings
+from realtime.settings import Server, Settings
 from realtime.settings_file import SettingsError, load_settings
 
 KEY_VARIABLE = "PARLEY_KEY"  # of `talk`: the key to show; of `serve`: one more key to accept
-DEFAULT_URL = "ws://127.0.0.1:8000/v1/realtime"
 INTERRUPTED = 130  # what shells give to a program ended by Ctrl-C
 
 Command = Callable[[argparse.Namespace], int]
@@ -87,13 +88,17 @@ def _with_options(settings: Settings, options: argparse.Namespace) -> Settings:
     if options.host is not None:
         changes["host"] = options.host
     if options.port is not None:
-        if not 0 <= options.port <= 65_535:
-            raise CommandError(f"--port is {options.port}; allowed: 0 to 65535", USAGE)
         changes["port"] = options.port
     key = os.environ.get(KEY_VARIABLE)
     if key:
         changes["keys"] = (*settings.server.keys, key)
-    return settings.model_copy(update={"server": settings.server.model_copy(update=changes)})
+    try:
+        server = Server.model_validate({**settings.server.model_dump(), **changes})
+    except ValidationError as error:
+        first = error.errors()[0]
+        source = f"${KEY_VARIABLE}" if first["loc"] == ("keys",) else f"--{first['loc'][0]}"
+        raise CommandError(f"{source}: {first['msg']}", USAGE) from error
+    return settings.model_copy(update={"server": server})
 
 
 # ---- talk ------------------------------------------------------------------------------------
@@ -103,13 +108,14 @@ def _add_talk(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("recording", nargs="?", type=Path, help="a sound file to say")
     parser.add_argument("--mic", action="store_true", help="speak and listen with the sound card")
     parser.add_argument("--text", help="type this instead of speaking, or before it")
-    parser.add_argument("--url", default=DEFAULT_URL, help="the server (default: %(default)s)")
+    parser.add_argument("--url", help="the server (default: ws://127.0.0.1:8000/v1/realtime)")
     parser.add_argument("--out", type=Path, metavar="WAV", help="write what was heard to this file")
     parser.add_argument("--key", help=f"a key of the server (default: ${KEY_VARIABLE})")
 
 
 def _talk(options: argparse.Namespace) -> int:
     from realtime.commands.talk import TalkOptions, talk
+    from realtime.commands.wire_client import DEFAULT_URL
 
     if options.recording is None and not options.mic and options.text is None:
         raise CommandError("nothing to say: give a sound file, --mic or --text", USAGE)
@@ -117,7 +123,7 @@ def _talk(options: argparse.Namespace) -> int:
         raise CommandError("give a sound file or --mic, not both", USAGE)
     return talk(
         TalkOptions(
-            url=options.url,
+            url=options.url or DEFAULT_URL,
             key=options.key or os.environ.get(KEY_VARIABLE),
             recording=options.recording,
             text=options.text,

@@ -182,17 +182,27 @@ class Piper(Section):
     threads: Threads = 2
 
 
-WriterChoice = Annotated[Llama | OpenAIWriter, Field(discriminator="kind")]
+class Scripted(Section):
+    """A stand-in with exact timing and no model, for demos and tests of the server itself."""
+
+    kind: Literal["scripted"]
+
+
+DetectorChoice = Annotated[Silero | Scripted, Field(discriminator="kind")]
+JudgeChoice = Annotated[SmartTurn | Scripted, Field(discriminator="kind")]
+RecogniserChoice = Annotated[Whisper | Scripted, Field(discriminator="kind")]
+WriterChoice = Annotated[Llama | OpenAIWriter | Scripted, Field(discriminator="kind")]
+SpeakerChoice = Annotated[Piper | Scripted, Field(discriminator="kind")]
 
 
 class Stages(Section):
     """Which model fills each role."""
 
-    detector: Silero = Silero(kind="silero")
-    judge: SmartTurn = SmartTurn(kind="smart_turn")
-    recogniser: Whisper = Whisper(kind="whisper")
+    detector: DetectorChoice = Silero(kind="silero")
+    judge: JudgeChoice = SmartTurn(kind="smart_turn")
+    recogniser: RecogniserChoice = Whisper(kind="whisper")
     writer: WriterChoice = Llama(kind="llama")
-    speaker: Piper = Piper(kind="piper")
+    speaker: SpeakerChoice = Piper(kind="piper")
 
 
 class Settings(Section):

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections import deque
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from typing import Any, Generic, TypeVar
 
@@ -11,7 +9,8 @@ from pipelines.ports import Progress
 from pipelines.runtime.cpu import CpuToken
 from pipelines.runtime.crew import Crew
 from pipelines.runtime.failures import input_too_long, stage_closed
-from pipelines.runtime.handover import hand_over, on_loop
+from pipelines.runtime.handover import on_loop
+from pipelines.runtime.inbox import Inbox
 from pipelines.runtime.latency import AbortLatency
 from pipelines.runtime.outlet import STALL_TIMEOUT_MS, Outlet
 from pipelines.runtime.ticket import StageRequest, Ticket
@@ -140,43 +139,30 @@ class OneShotStream(Generic[In, Out]):
         self._ticket = ticket
         self._run = run
         self._gather = gather
-        self._input_limit = input_limit
+        self._inbox: Inbox[In] = Inbox(input_limit)
         self._outlet: Outlet[Out] = Outlet(
             crew.name, ticket, output_limit, crew.wake, stall_timeout_ms
         )
-        self._inputs: deque[In] = deque()
-        self._finished = False
         self._ended = False
         self._current: Iterator[Out] | None = None
-        self._loop = asyncio.get_running_loop()
-        self._drained = asyncio.Event()  # set when fewer inputs wait, or the request is dead
-        ticket.on_abort(self._wake_pusher)
+        ticket.on_abort(self._inbox.shut)
 
     # ---- the owner's side, on the loop -------------------------------------------------------
 
     async def push(self, item: In) -> None:
-        while self._accepts and len(self._inputs) >= self._input_limit:
-            if self._gather:
-                # Nothing is taken out before finish, so waiting would never end.
-                self.fail(input_too_long(self._crew.name, self._input_limit))
-                self._crew.discard(self)
-                return
-            self._drained.clear()
-            # The thread may have taken an input before the flag was cleared.
-            if len(self._inputs) >= self._input_limit:
-                await self._drained.wait()
-        if not self._accepts:
-            return
-        self._inputs.append(item)
-        if not self._gather:
+        if self._gather and self._inbox.full and self._inbox.accepts:
+            # Nothing is taken out before finish, so waiting would never end.
+            self.fail(input_too_long(self._crew.name, len(self._inbox)))
+            self._crew.discard(self)
+        if await self._inbox.put(item) and not self._gather:
             self._outlet.owe(True)
             self._crew.wake()
 
     async def finish(self) -> None:
-        if not self._accepts:
+        if not self._inbox.accepts:
             return
-        self._finished = True
-        needs_work = self._gather or bool(self._inputs) or self._current is not None
+        self._inbox.finish()
+        needs_work = self._gather or len(self._inbox) > 0 or self._current is not None
         if not needs_work and self._crew.discard(self):
             self._end()
             return
@@ -206,8 +192,8 @@ class OneShotStream(Generic[In, Out]):
         if self._ended or not self._outlet.has_room:
             return False
         if self._gather:
-            return self._finished
-        return self._current is not None or bool(self._inputs) or self._finished
+            return self._inbox.finished
+        return self._current is not None or len(self._inbox) > 0 or self._inbox.finished
 
     @property
     def holds_work(self) -> bool:
@@ -223,10 +209,10 @@ class OneShotStream(Generic[In, Out]):
             if not self._outlet.has_room or self._crew.outranked(self._ticket):
                 return False
         self._current = None
-        if self._finished and not self._inputs:
+        if self._inbox.finished and not len(self._inbox):
             return self._end()
         self._outlet.owe(False)
-        if self._inputs or self._finished:  # also what came since the line above
+        if len(self._inbox) or self._inbox.finished:  # also what came since the line above
             self._outlet.owe(True)
         return False
 
@@ -238,31 +224,20 @@ class OneShotStream(Generic[In, Out]):
 
     def fail(self, error: StageError) -> None:
         self._ended = True
+        self._inbox.shut()
         self._outlet.end(error)
-        self._wake_pusher()
 
     def _begin(self) -> bool:
         if self._gather:
-            gathered = list(self._inputs)
-            self._inputs.clear()
-            self._current = iter(self._run(gathered, self._ticket))
+            self._current = iter(self._run(self._inbox.take_all(), self._ticket))
             return True
-        if not self._inputs:
+        if not len(self._inbox):
             return False
-        item = self._inputs.popleft()
-        self._wake_pusher()
-        self._current = iter(self._run(item, self._ticket))
+        self._current = iter(self._run(self._inbox.take(), self._ticket))
         return True
 
     def _end(self) -> bool:
         self._ended = True
+        self._inbox.shut()
         self._outlet.end()
-        self._wake_pusher()
         return True
-
-    @property
-    def _accepts(self) -> bool:
-        return not (self._finished or self._ended or self._ticket.aborted)
-
-    def _wake_pusher(self) -> None:
-        hand_over(self._loop, self._drained.set)

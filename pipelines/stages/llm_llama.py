@@ -115,7 +115,10 @@ class LlamaWriter(SelfScheduledStage[WriteRequest, WriteOutput]):
         assert engine is not None
         tools = offered(request.tools, request.tool_choice)
         must_call = bool(tools) and request.tool_choice not in ("auto", "none")
-        prompt = self._prompt(engine, request.messages, tools)
+        try:
+            prompt = self._prompt(engine, request.messages, tools)
+        except EngineFailed as error:
+            raise _failed(error) from error
         reader = CallReader(tools)
         spoken = _Start(emit)
 
@@ -138,7 +141,7 @@ class LlamaWriter(SelfScheduledStage[WriteRequest, WriteOutput]):
                 _grammar(tools) if must_call else None,
             )
         except EngineFailed as error:
-            raise StageError("llm_failed", f"The language model failed: {error}") from error
+            raise _failed(error) from error
         calls, text = reader.finish()
         if must_call and not calls and not completion.hit_limit:
             raise _bad_schema("the model could not be held to them")
@@ -231,6 +234,10 @@ def _grammar(tools: tuple[ToolSpec, ...]) -> str:
         )
     except Exception as error:  # the binding raises whatever llama.cpp throws
         raise _bad_schema(str(error)) from error
+
+
+def _failed(error: EngineFailed) -> StageError:
+    return StageError("llm_failed", f"The language model failed this request: {error}")
 
 
 def _bad_schema(cause: str) -> StageError:

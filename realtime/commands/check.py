@@ -6,10 +6,9 @@ import os
 
 import httpx
 
-from pipelines.weights.catalogue import group_of
 from realtime.commands.errors import FAILED, OK, CommandError
 from realtime.commands.listening import bind, require_keys
-from realtime.commands.models import missing_files
+from realtime.commands.models import missing_files, remedy
 from realtime.settings import OpenAIWriter, Settings
 
 REACH_TIMEOUT_S = 5.0  # a server that answers later is no use in a conversation
@@ -28,8 +27,7 @@ def _find_models(settings: Settings) -> tuple[bool, str]:
     if not missing:
         return True, "models: all there"
     names = ", ".join(file.path for file in missing)
-    groups = " and ".join(sorted({f"parley models fetch {group_of(file)}" for file in missing}))
-    return False, f"models: missing or damaged: {names}; run {groups}"
+    return False, f"models: missing or damaged: {names}; run {remedy(missing)}"
 
 
 def _find_port(settings: Settings) -> tuple[bool, str]:
@@ -46,7 +44,7 @@ def _find_port(settings: Settings) -> tuple[bool, str]:
 def _find_writer(settings: Settings) -> tuple[bool, str]:
     writer = settings.stages.writer
     if not isinstance(writer, OpenAIWriter):
-        return True, f"writer: {writer.model}, in this process"
+        return True, f"writer: {writer.kind}, in this process"
     key = writer.key or (os.environ.get(writer.key_env) if writer.key_env else None)
     headers = {"Authorization": f"Bearer {key}"} if key else {}
     try:

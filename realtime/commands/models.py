@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from pipelines.weights import FetchFailed, FileState, fetch, status, store, verify
 from pipelines.weights.catalogue import (
     GROUPS,
@@ -18,7 +20,7 @@ from pipelines.weights.catalogue import (
 )
 from pipelines.weights.store import state_of
 from realtime.commands.errors import FAILED, OK, USAGE, CommandError
-from realtime.settings import Llama, Settings
+from realtime.settings import Llama, Piper, Settings, Silero, SmartTurn, Whisper
 
 BYTES_PER_MB = 1_000_000
 RECOGNISERS = {"base": WHISPER_BASE, "tiny.en": WHISPER_TINY_EN}
@@ -79,19 +81,29 @@ def missing_files(settings: Settings) -> list[ModelFile]:
     return [file for file in _needed_files(settings) if state_of(file) is not FileState.PRESENT]
 
 
+def remedy(files: Sequence[ModelFile]) -> str:
+    """The commands that bring these files."""
+    groups = sorted({group_of(file) for file in files})
+    return " and ".join(f"`parley models fetch {group}`" for group in groups)
+
+
 def _needed_files(settings: Settings) -> list[ModelFile]:
-    stages = settings.stages
     files: list[ModelFile] = []
-    if stages.detector.path is None:
-        files.append(SILERO_VAD)
-    if stages.judge.path is None:
-        files.append(SMART_TURN)
-    if stages.recogniser.path is None:
-        files.extend(RECOGNISERS[stages.recogniser.model])
-    if isinstance(stages.writer, Llama) and stages.writer.path is None:
-        files.append(WRITERS[stages.writer.model])
-    if stages.speaker.path is None:
-        files.extend(PIPER_JOE)
+    stages = settings.stages
+    for stage in (stages.detector, stages.judge, stages.recogniser, stages.writer, stages.speaker):
+        match stage:
+            case Silero(path=None):
+                files.append(SILERO_VAD)
+            case SmartTurn(path=None):
+                files.append(SMART_TURN)
+            case Whisper(path=None, model=model):
+                files.extend(RECOGNISERS[model])
+            case Llama(path=None, model=model):
+                files.append(WRITERS[model])
+            case Piper(path=None):
+                files.extend(PIPER_JOE)
+            case _:
+                pass  # remote, scripted, or with a path of its own
     return files
 
 

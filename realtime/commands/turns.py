@@ -45,8 +45,9 @@ class Turn:
     @property
     def is_open(self) -> bool:
         """Whether something of it is still to come."""
-        spoken = self.user_item is not None and Step.COMMITTED not in self.steps_ms
-        return spoken or (self.response_id is not None and self.status is None)
+        has_ended = Step.STOPPED in self.steps_ms or Step.COMMITTED in self.steps_ms
+        is_speaking = self.user_item is not None and not has_ended
+        return is_speaking or (self.response_id is not None and self.status is None)
 
     @property
     def delay_ms(self) -> float | None:

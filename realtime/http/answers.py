@@ -6,6 +6,7 @@ from starlette.responses import JSONResponse
 
 UNAUTHORISED_HEADERS = {"WWW-Authenticate": "Bearer"}  # every 401 must say how to get in
 
+
 def error_response(
     status: int, code: str, message: str, headers: dict[str, str] | None = None
 ) -> JSONResponse:

@@ -83,8 +83,8 @@ class TranscriptionSchema(WireModel):
 def read_transcription(value: object) -> Transcription:
     given = TranscriptionSchema.model_validate(object_of(value))
     extra = given.model_dump(include={"languages", "keywords", "delay"}, exclude_none=True)
-    model = given.model or Transcription.model
-    return Transcription(model, given.language, given.prompt, compact(extra))
+    named = given.model_dump(include={"model", "language", "prompt"}, exclude_none=True)
+    return Transcription(**named, extra_json=compact(extra))
 
 
 class VoiceSchema(WireModel):

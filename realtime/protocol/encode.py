@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import secrets
 from collections.abc import Mapping
 from typing import Any
@@ -24,7 +25,7 @@ class Encoder:
 
     def __init__(self, stem: str | None = None) -> None:
         self._stem = secrets.token_hex(_STEM_BYTES) if stem is None else stem
-        self._sent = 0
+        self._numbers = itertools.count(1)  # atomic: large events are encoded in threads
 
     def encode(self, notice: Notice) -> str:
         return self._event(notice_view(notice))
@@ -60,5 +61,4 @@ class Encoder:
         return compact({"event_id": self._next_id(), **body})
 
     def _next_id(self) -> str:
-        self._sent += 1
-        return f"event_{self._stem}_{self._sent}"
+        return f"event_{self._stem}_{next(self._numbers)}"

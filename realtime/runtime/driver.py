@@ -8,8 +8,8 @@ there is no queue to bound, and whoever calls sees the settings that its event h
 from __future__ import annotations
 
 import asyncio
-import logging
 import math
+from collections.abc import Callable
 from typing import Protocol
 
 from pipelines.types import Urgency
@@ -22,8 +22,6 @@ from realtime.runtime.work import Works
 from realtime.session.effects import Effect
 from realtime.session.events import AudioLeaving, Disconnected, EgressDrained, Event, Tick
 from realtime.session.states import Lifecycle
-
-log = logging.getLogger(__name__)
 
 # A deadline this close counts as reached: sums of floats must not make a timer run twice.
 _ROUNDING_MS = 0.01
@@ -59,7 +57,7 @@ class Driver:
         self._wake = asyncio.Event()
         self._sleeps_until_ms = -math.inf  # awake
         self._now_ms = -math.inf
-        self._is_stepping = False
+        self._is_acting = False
         self._is_lost = False
         self._speaking: dict[str, None] = {}  # replies whose frames leave, in order
         self._crash: Exception | None = None
@@ -67,21 +65,7 @@ class Driver:
 
     def handle(self, event: Event) -> None:
         """Step one event. After the end of the session nothing happens any more."""
-        if self.is_over:
-            return
-        if self._is_stepping:
-            raise RuntimeError(f"{type(event).__name__} came out of an effect of another event")
-        self._is_stepping = True
-        try:
-            self._step(event, self._time())
-            self._pump()
-        except Exception as error:
-            # The caller is a reader or a stage's task: it is not its failure.
-            self._crash = error
-            self.is_over = True
-        finally:
-            self._is_stepping = False
-        self._reschedule()
+        self._act(lambda: self._step(event, self._time()))
 
     def lose_client(self) -> None:
         """The socket is gone. May be called from anywhere, effects included."""
@@ -115,17 +99,32 @@ class Driver:
         if self._crash is not None:
             raise self._crash
 
-    def _keep_time(self) -> None:
-        deadline_ms = self._conversation.next_deadline_ms()
-        if deadline_ms is not None and deadline_ms <= self._clock.now_ms() + _ROUNDING_MS:
-            self._now_ms = max(self._now_ms, deadline_ms)
-            self.handle(Tick())
+    def _act(self, act: Callable[[], None] | None) -> None:
+        """Do one thing whole, with the frames that it lets leave."""
+        if self.is_over:
             return
+        if self._is_acting:
+            raise RuntimeError("an effect of one event may not deliver another")
+        self._is_acting = True
         try:
+            if act is not None:
+                act()
             self._pump()
         except Exception as error:
+            # The caller is a reader or a stage's task: this is not its failure.
             self._crash = error
             self.is_over = True
+        finally:
+            self._is_acting = False
+        self._reschedule()
+
+    def _keep_time(self) -> None:
+        deadline_ms = self._conversation.next_deadline_ms()
+        if deadline_ms is None or deadline_ms > self._clock.now_ms() + _ROUNDING_MS:
+            self._act(None)
+        else:
+            self._now_ms = max(self._now_ms, deadline_ms)
+            self.handle(Tick())
 
     def _time(self) -> float:
         """Now, never earlier than it was before."""

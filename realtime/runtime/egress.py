@@ -153,7 +153,9 @@ class Egress:
             if reply.play is not None:
                 self._lane(reply.play.lane).queue.remove(request)
 
-    def cut(self, lane_name: str, epoch: int, request: str | None, fade_samples: int) -> Frame | None:
+    def cut(
+        self, lane_name: str, epoch: int, request: str | None, fade_samples: int
+    ) -> Frame | None:
         """Raise the epoch, drop what is older; the frame returned fades the cut reply out."""
         lane = self._lane(lane_name)
         fade = None

@@ -122,9 +122,7 @@ class Ingress:
         item = message.event.item
         parts = list(item.parts)
         for audio in message.audio:
-            samples = await asyncio.to_thread(
-                _hear_whole, audio.audio, self._view().input_format
-            )
+            samples = await asyncio.to_thread(_hear_whole, audio.audio, self._view().input_format)
             self._items.append(audio.handle, samples, HEARING_RATE_HZ)
             audio_ms = len(samples) * 1000 // HEARING_RATE_HZ
             parts[audio.part_index] = replace(parts[audio.part_index], audio_ms=audio_ms)

@@ -67,9 +67,7 @@ class Outbound:
 
     # ---- filling -----------------------------------------------------------------------------
 
-    def put(
-        self, text: str | Callable[[], str], size_bytes: int, in_thread: bool = False
-    ) -> None:
+    def put(self, text: str | Callable[[], str], size_bytes: int, in_thread: bool = False) -> None:
         self._append(_Entry(text, size_bytes, in_thread))
 
     def put_frame(self, frame: Frame, render: Callable[[], str]) -> None:

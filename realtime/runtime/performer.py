@@ -77,7 +77,7 @@ class Performer:
         self._label = label
         self._filed: dict[int, str] = {}  # turns that became items, the latest ones
         self.view = SessionView()
-        self.must_reset_detector = False  # the ingress does it between two frames
+        self._must_reset_detector = False
 
     def perform(self, effect: Effect) -> None:
         match effect:
@@ -94,7 +94,7 @@ class Performer:
             case TrimItemAudio(item_id, audio_ms):
                 self._items.trim(item_id, audio_ms)
             case ResetHearing():
-                self.must_reset_detector = True
+                self._must_reset_detector = True
             case AskJudge(request, turn, start, end):
                 first = max(start, end - _JUDGED_SAMPLES)
                 self._works.judge(request, self._turn_audio(turn, first, end), end)
@@ -130,6 +130,11 @@ class Performer:
                 )
             case CloseTransport(code, reason):
                 self._outlet.close(code, reason)
+
+    def take_detector_reset(self) -> bool:
+        """Whether the detector is to forget, asked between two frames; true once per wish."""
+        wished, self._must_reset_detector = self._must_reset_detector, False
+        return wished
 
     def send(self, frame: Frame) -> None:
         """A frame leaves: to the client, and into what can be retrieved of its item."""

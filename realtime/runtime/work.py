@@ -189,9 +189,7 @@ class Works:
             event = TranscriptFailed(work.request, *self._failure(error, "The recogniser"))
         self._pass_on(work, event)
 
-    async def _reply(
-        self, work: _Work, request: ReplyRequest, audio_format: AudioFormat
-    ) -> None:
+    async def _reply(self, work: _Work, request: ReplyRequest, audio_format: AudioFormat) -> None:
         is_pcm = audio_format.type == "audio/pcm"
         chain = VoiceChain(audio_format.rate_hz, PCM_CEILING if is_pcm else TELEPHONE_CEILING)
         ending: Event | None = None

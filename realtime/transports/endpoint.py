@@ -9,6 +9,7 @@ from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from realtime.http.answers import UNAUTHORISED_HEADERS, error_response
 from realtime.protocol.encode import Encoder
+from realtime.runtime.registry import ServerFull
 from realtime.runtime.transport import Transport, TransportClosed
 from realtime.session.notices import ErrorRaised
 from realtime.session.settings import SessionType
@@ -33,14 +34,10 @@ class Reception(Protocol):
         """Why no conversation can begin now, or None."""
         ...
 
-    def is_full(self) -> str | None:
-        """Why one more conversation is too many, or None."""
-        ...
-
     async def converse(
         self, transport: Transport, session_type: SessionType, model: str | None
     ) -> None:
-        """Run one conversation to its end."""
+        """Run one conversation to its end. Raises ServerFull before it begins."""
         ...
 
 
@@ -61,9 +58,7 @@ def create_realtime_route(door: Door, reception: Reception) -> APIRouter:
     return router
 
 
-async def _welcome(
-    socket: WebSocket, admission: Admission | Refusal, reception: Reception
-) -> None:
+async def _welcome(socket: WebSocket, admission: Admission | Refusal, reception: Reception) -> None:
     if isinstance(admission, Refusal):
         headers = UNAUTHORISED_HEADERS if admission.status == 401 else None
         refusal = error_response(admission.status, admission.code, admission.message, headers)
@@ -78,13 +73,12 @@ async def _welcome(
     if admission.wants_beta:
         await _send_away(transport, BETA_DISABLED, CLOSE_BETA)
         return
-    reason = reception.is_full()
-    if reason is not None:
+    try:
+        await reception.converse(transport, admission.session_type, admission.model)
+    except ServerFull as full:
         # After the upgrade, for a browser shows its page no answer before it.
-        full = ErrorRaised("server_error", "too_many_sessions", reason)
-        await _send_away(transport, full, CLOSE_TRY_LATER)
-        return
-    await reception.converse(transport, admission.session_type, admission.model)
+        error = ErrorRaised("server_error", "too_many_sessions", str(full))
+        await _send_away(transport, error, CLOSE_TRY_LATER)
 
 
 async def _send_away(transport: Transport, error: ErrorRaised, code: int) -> None:

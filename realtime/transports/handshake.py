@@ -50,9 +50,7 @@ class Door:
     ) -> Admission | Refusal:
         """headers: with lower-case names. Unknown query parameters are ignored."""
         origin = headers.get("origin")
-        if not is_allowed_origin(
-            origin, headers.get("host"), self.origins, loopback=self.loopback
-        ):
+        if not is_allowed_origin(origin, headers.get("host"), self.origins, loopback=self.loopback):
             return Refusal(
                 403,
                 "origin_not_allowed",

@@ -1,0 +1,92 @@
+"""A server to measure: one that runs already, or a child of the benchmark's own."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+READY_LIMIT_S = 600.0  # models may have to be fetched first
+STOP_LIMIT_S = 20.0
+POLL_S = 0.25
+
+
+@dataclass(frozen=True, slots=True)
+class Server:
+    url: str  # of the realtime endpoint
+    pid: int | None  # of a child of ours
+
+    def memory_mib(self) -> float | None:
+        """Resident memory of the child and all its children now."""
+        return None if self.pid is None else sum(map(_resident_mib, _tree(self.pid)))
+
+
+@contextmanager
+def serving(url: str | None, config: str | None) -> Iterator[Server]:
+    """`url` as it is, or a server started with `config` and stopped at the end."""
+    if url is not None:
+        yield Server(url, None)
+        return
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    command = [sys.executable, "-m", "realtime.cli", "serve", "--port", str(port)]
+    if config is not None:
+        command.insert(4, config)
+    log = Path(os.environ.get("PARLEY_BENCH_LOG", os.devnull)).open("wb")
+    child = subprocess.Popen(command, stdout=log, stderr=log)
+    try:
+        _await_ready(child, f"http://127.0.0.1:{port}/health")
+        yield Server(f"ws://127.0.0.1:{port}/v1/realtime", child.pid)
+    finally:
+        child.send_signal(signal.SIGTERM)
+        try:
+            child.wait(STOP_LIMIT_S)
+        except subprocess.TimeoutExpired:
+            child.kill()
+            child.wait()
+        log.close()
+
+
+def _await_ready(child: subprocess.Popen[bytes], health: str) -> None:
+    end_s = time.monotonic() + READY_LIMIT_S
+    while time.monotonic() < end_s:
+        if child.poll() is not None:
+            sys.exit("the server ended before it was ready; run `parley serve` to see why")
+        try:
+            with urllib.request.urlopen(health, timeout=5) as answer:
+                if answer.status == 200:
+                    return
+        except (urllib.error.URLError, OSError):
+            pass
+        time.sleep(POLL_S)
+    sys.exit(f"the server was not ready within {READY_LIMIT_S:.0f} s")
+
+
+def _tree(pid: int) -> list[int]:
+    children = Path(f"/proc/{pid}/task/{pid}/children")
+    found = [pid]
+    if children.exists():
+        for child in children.read_text().split():
+            found += _tree(int(child))
+    return found
+
+
+def _resident_mib(pid: int) -> float:
+    try:
+        status = Path(f"/proc/{pid}/status").read_text()
+    except OSError:
+        return 0.0
+    for line in status.splitlines():
+        if line.startswith("VmRSS:"):
+            return int(line.split()[1]) / 1024
+    return 0.0

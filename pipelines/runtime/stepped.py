@@ -1,0 +1,347 @@
+"""The scheduler of stepped models: who gets a slot, who is in the next step's batch."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import threading
+from collections.abc import AsyncIterator, Callable
+from typing import Generic, TypeVar
+
+from pipelines.ports import Progress
+from pipelines.runtime.cpu import CpuToken
+from pipelines.runtime.failures import stage_closed, stage_failed
+from pipelines.runtime.handover import on_loop
+from pipelines.runtime.inbox import Inbox
+from pipelines.runtime.latency import AbortLatency
+from pipelines.runtime.outlet import STALL_TIMEOUT_MS, Outlet
+from pipelines.runtime.slots import SlotResult, SlotState, SteppedModel
+from pipelines.runtime.threads import join, load_in_thread
+from pipelines.runtime.ticket import StageRequest, Ticket
+from pipelines.types import StageError, Urgency
+
+Request = TypeVar("Request", bound=StageRequest)
+In = TypeVar("In")
+Out = TypeVar("Out")
+
+logger = logging.getLogger(__name__)
+
+OUTPUT_LIMIT = 32  # outputs of a stream that nobody takes; beyond, it leaves the batch
+INPUT_LIMIT = 64  # inputs that wait for a slot or a step
+
+
+class SteppedStage(Generic[Request, In, Out]):
+    """Serves a `SteppedModel` from one thread, one step after the other.
+
+    Before each step: dead requests leave their slots, the most urgent waiting requests take free
+    ones, inputs are fed. The batch is every slot that is neither starved nor waiting for its
+    reader; with `batch_limit`, only the most urgent of them. An exception in `step` fails the
+    requests of that batch, for nobody knows whose fault it was.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        load: Callable[[Progress], SteppedModel[Request, In, Out]],
+        cpu: CpuToken | None,
+        *,
+        batch_limit: int | None = None,
+        output_limit: int = OUTPUT_LIMIT,
+        input_limit: int = INPUT_LIMIT,
+        stall_timeout_ms: int = STALL_TIMEOUT_MS,
+        failure_code: str | None = None,
+    ) -> None:
+        self._name = name
+        self._load = load
+        self._cpu = cpu
+        self._batch_limit = batch_limit
+        self._output_limit = output_limit
+        self._input_limit = input_limit
+        self._stall_timeout_ms = stall_timeout_ms
+        self._failure_code = failure_code or f"{name}_failed"
+        self._model: SteppedModel[Request, In, Out] | None = None
+        self._changed = threading.Condition()
+        self._streams: list[SteppedStream[Request, In, Out]] = []  # in order of arrival
+        self._free: list[int] = []
+        self._closing = False
+        self._thread = threading.Thread(target=self._run, name=name, daemon=True)
+        self.abort_latency = AbortLatency()
+
+    @property
+    def name(self) -> str:
+        return self._name
+
+    @property
+    def active(self) -> int:
+        with self._changed:
+            return len(self._streams)
+
+    async def start(self, progress: Progress) -> None:
+        """Load the model; what `load` raises passes through."""
+        hop = on_loop(progress)
+
+        def prepare() -> None:
+            self._model = self._load(hop)
+            self._free = list(range(self._model.slots))
+
+        await load_in_thread(self._name, prepare)
+        self._thread.start()
+
+    async def close(self) -> None:
+        with self._changed:
+            self._closing = True
+            streams = list(self._streams)
+            self._changed.notify()
+        for stream in streams:
+            stream.abort()
+        if self._cpu is not None:
+            self._cpu.reconsider()
+        await asyncio.to_thread(join, [self._thread])
+        self._model = None
+
+    def open(self, request: Request) -> SteppedStream[Request, In, Out]:
+        """Raises RuntimeError before `start`. Inputs wait until a slot is free."""
+        if self._model is None and not self._closing:
+            raise RuntimeError(f"stage {self._name} is used before it was started")
+        ticket = Ticket.of(request)
+        inbox: Inbox[In] = Inbox(self._input_limit)
+        outlet: Outlet[Out] = Outlet(
+            self._name, ticket, self._output_limit, self._wake, self._stall_timeout_ms
+        )
+        stream = SteppedStream(request, inbox, outlet, self._wake)
+        if self._closing:
+            stream.end(stage_closed(self._name))
+            return stream
+        with self._changed:
+            self._streams.append(stream)
+        ticket.on_abort(lambda: self._on_abort(stream))
+        return stream
+
+    # ---- the claim on the token (pipelines.runtime.cpu.Claimant) -----------------------------
+
+    def urgency(self) -> Urgency | None:
+        with self._changed:
+            urgent = None if self._closing or self._dead() else self._batch()[:1]
+            return urgent[0].ticket.urgency if urgent else None
+
+    def take(self) -> Ticket | None:
+        with self._changed:
+            batch = [] if self._closing or self._dead() else self._batch()
+            return batch[0].ticket if batch else None
+
+    # ---- the thread --------------------------------------------------------------------------
+
+    def _run(self) -> None:
+        model = self._model
+        assert model is not None
+        while self._wait_for_work():
+            self._reap(model)
+            self._admit(model)
+            self._feed(model)
+            if self._cpu is None:
+                self._step(model)
+                continue
+            with self._cpu.hold_for(self) as ticket:
+                if ticket is not None:
+                    self._step(model)
+
+    def _wait_for_work(self) -> bool:
+        with self._changed:
+            while True:
+                if self._dead():
+                    return True
+                if self._closing:
+                    return False
+                if self._batch() or any(stream.hungry for stream in self._streams):
+                    return True
+                if self._free and any(stream.slot is None for stream in self._streams):
+                    return True
+                self._changed.wait()
+
+    def _reap(self, model: SteppedModel[Request, In, Out]) -> None:
+        with self._changed:
+            dead = self._dead()
+        for stream in dead:
+            self._leave(model, stream)
+
+    def _admit(self, model: SteppedModel[Request, In, Out]) -> None:
+        while True:
+            with self._changed:
+                waiting = [s for s in self._streams if s.slot is None and not s.ticket.aborted]
+                if not self._free or not waiting:
+                    return
+                stream = min(waiting, key=lambda stream: stream.ticket.urgency)
+                slot = self._free.pop()
+                stream.slot = slot
+            try:
+                model.open(slot, stream.request)
+            except Exception as error:
+                self._fail(model, stream, error)
+
+    def _feed(self, model: SteppedModel[Request, In, Out]) -> None:
+        with self._changed:
+            hungry = [stream for stream in self._streams if stream.hungry]
+        for stream in hungry:
+            assert stream.slot is not None
+            try:
+                # Read before the items: what comes after them belongs to the next feeding.
+                finished = stream.inbox.finished
+                for item in stream.inbox.take_all():
+                    model.feed(stream.slot, item)
+                if finished:
+                    model.feed(stream.slot, None)
+                    stream.fed_end = True
+                stream.starved = False
+            except Exception as error:
+                self._fail(model, stream, error)
+
+    def _step(self, model: SteppedModel[Request, In, Out]) -> None:
+        with self._changed:
+            batch = {stream.slot: stream for stream in self._batch() if stream.slot is not None}
+        if not batch:
+            return
+        try:
+            results = model.step(list(batch))
+            pairs = [(stream, results[slot]) for slot, stream in batch.items()]
+        except Exception as error:
+            for stream in batch.values():
+                self._fail(model, stream, error)
+            return
+        for stream, result in pairs:
+            self._deliver(model, stream, result)
+
+    def _deliver(
+        self,
+        model: SteppedModel[Request, In, Out],
+        stream: SteppedStream[Request, In, Out],
+        result: SlotResult[Out],
+    ) -> None:
+        for output in result.outputs:
+            stream.outlet.put(output)
+        starved = result.state is SlotState.STARVED
+        if result.state is SlotState.ENDED or (starved and stream.fed_end):
+            stream.end()
+            self._leave(model, stream)
+        elif starved:
+            stream.starve()
+
+    def _fail(
+        self,
+        model: SteppedModel[Request, In, Out],
+        stream: SteppedStream[Request, In, Out],
+        error: Exception,
+    ) -> None:
+        if not isinstance(error, StageError):
+            logger.error(
+                "stage %s failed on %s", self._name, stream.ticket.request_id, exc_info=error
+            )
+            cause = f"{type(error).__name__}: {error}"
+            error = stage_failed(self._name, self._failure_code, cause)
+        stream.end(error)
+        self._leave(model, stream)
+
+    def _leave(
+        self,
+        model: SteppedModel[Request, In, Out],
+        stream: SteppedStream[Request, In, Out],
+    ) -> None:
+        if stream.slot is not None:
+            try:
+                model.close(stream.slot)
+            except Exception:
+                logger.exception("stage %s: closing slot %d", self._name, stream.slot)
+        with self._changed:
+            if stream.slot is not None:
+                self._free.append(stream.slot)
+            self._streams.remove(stream)
+        self.abort_latency.record(stream.ticket)
+
+    def _on_abort(self, stream: SteppedStream[Request, In, Out]) -> None:
+        with self._changed:
+            if stream in self._streams and stream.slot is None:
+                self._streams.remove(stream)
+                self.abort_latency.record(stream.ticket)
+            self._changed.notify()
+        if self._cpu is not None:
+            self._cpu.reconsider()
+
+    def _wake(self) -> None:
+        with self._changed:
+            self._changed.notify()
+
+    def _dead(self) -> list[SteppedStream[Request, In, Out]]:
+        return [stream for stream in self._streams if stream.ticket.aborted]
+
+    def _batch(self) -> list[SteppedStream[Request, In, Out]]:
+        runnable = [stream for stream in self._streams if stream.runnable]
+        return sorted(runnable, key=lambda stream: stream.ticket.urgency)[: self._batch_limit]
+
+
+class SteppedStream(Generic[Request, In, Out]):
+    """One request of a stepped stage (`pipelines.ports.Stream`)."""
+
+    def __init__(
+        self,
+        request: Request,
+        inbox: Inbox[In],
+        outlet: Outlet[Out],
+        wake: Callable[[], None],
+    ) -> None:
+        self.request = request
+        self.inbox = inbox
+        self.outlet = outlet
+        self.slot: int | None = None
+        self.starved = True  # a slot joins the batch once it is fed
+        self.fed_end = False
+        self._wake = wake
+        outlet.ticket.on_abort(inbox.shut)
+
+    @property
+    def ticket(self) -> Ticket:
+        return self.outlet.ticket
+
+    @property
+    def hungry(self) -> bool:
+        """In a slot, with something to be fed."""
+        if self.slot is None or self.ticket.aborted:
+            return False
+        return len(self.inbox) > 0 or (self.inbox.finished and not self.fed_end)
+
+    @property
+    def runnable(self) -> bool:
+        if self.slot is None or self.starved or self.ticket.aborted:
+            return False
+        return self.outlet.has_room
+
+    async def push(self, item: In) -> None:
+        if await self.inbox.put(item):
+            self.outlet.owe(True)
+            self._wake()
+
+    async def finish(self) -> None:
+        if self.inbox.accepts:
+            self.inbox.finish()
+            self.outlet.owe(True)
+            self._wake()
+
+    def __aiter__(self) -> AsyncIterator[Out]:
+        return self
+
+    async def __anext__(self) -> Out:
+        return await self.outlet.next()
+
+    def abort(self) -> None:
+        self.ticket.abort()
+
+    def hurry(self, urgency: Urgency) -> None:
+        self.ticket.hurry(urgency)
+
+    def starve(self) -> None:
+        self.starved = True
+        self.outlet.owe(False)
+        if self.hungry:  # also what came since the line above
+            self.outlet.owe(True)
+
+    def end(self, error: StageError | None = None) -> None:
+        self.inbox.shut()
+        self.outlet.end(error)

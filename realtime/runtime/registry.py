@@ -1,0 +1,84 @@
+"""The live sessions of one server: how many, how many more, and how they end together."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+
+from realtime.observe.metrics import Count, Metrics
+from realtime.runtime.session import SessionRuntime
+
+log = logging.getLogger(__name__)
+
+_CANCEL_WAIT_S = 10.0  # for the cleanup of sessions that had to be ended by force
+
+
+class ServerFull(Exception):
+    """No room for another session, or the server is shutting down. The text is for the user."""
+
+
+class Registry:
+    """`limit`: how many sessions may live at once."""
+
+    def __init__(self, limit: int, metrics: Metrics) -> None:
+        self._limit = limit
+        self._metrics = metrics
+        self._sessions: dict[SessionRuntime, asyncio.Task[object] | None] = {}
+        self._is_draining = False
+        self._changed = asyncio.Event()
+
+    @property
+    def count(self) -> int:
+        return len(self._sessions)
+
+    @property
+    def limit(self) -> int:
+        return self._limit
+
+    @property
+    def open_requests(self) -> int:
+        return sum(session.open_requests for session in self._sessions)
+
+    def check_room(self) -> None:
+        """Raises ServerFull. May be asked before a connection is accepted."""
+        if self._is_draining:
+            self._metrics.add(Count.SESSIONS_REFUSED)
+            raise ServerFull("The server is shutting down. Connect again in a moment.")
+        if len(self._sessions) >= self._limit:
+            self._metrics.add(Count.SESSIONS_REFUSED)
+            raise ServerFull(
+                f"All {self._limit} sessions of this server are in use. Try again later, or raise "
+                "the limit in its configuration."
+            )
+
+    async def host(self, session: SessionRuntime) -> None:
+        """Run one session in the calling task. Raises ServerFull before it begins."""
+        self.check_room()
+        self._sessions[session] = asyncio.current_task()
+        try:
+            await session.run()
+        finally:
+            del self._sessions[session]
+            self._changed.set()
+
+    async def drain(self, timeout_s: float) -> None:
+        """Refuse new sessions, let the others finish their sentence, then end what is left."""
+        self._is_draining = True
+        for session in list(self._sessions):
+            session.shut_down()
+        await self._until_empty(timeout_s)
+        if self._sessions:
+            log.warning("%d sessions did not end in time and are cut off", len(self._sessions))
+            for task in list(self._sessions.values()):
+                if task is not None:
+                    task.cancel()
+            await self._until_empty(_CANCEL_WAIT_S)
+
+    async def _until_empty(self, timeout_s: float) -> None:
+        try:
+            async with asyncio.timeout(timeout_s):
+                while self._sessions:
+                    self._changed.clear()
+                    await self._changed.wait()
+        except TimeoutError:
+            return
