@@ -64,13 +64,13 @@ $(VENV)/.made:
 $(SERVE): configs/locks/serve.txt pyproject.toml | $(VENV)/.made
 	@echo "Installing what the server needs (about 130 MB, once) ..."
 	@$(PIP) install --quiet --require-hashes --requirement configs/locks/serve.txt
-	@$(PIP) install --quiet --no-deps --editable .
+	@PYTHONWARNINGS=ignore $(PIP) install --quiet --no-deps --editable .
 	@touch $@
 
 $(DEV): configs/locks/dev.txt configs/locks/serve.txt pyproject.toml | $(VENV)/.made
 	@echo "Installing what the server and its tests need (once) ..."
 	@$(PIP) install --quiet --require-hashes --requirement configs/locks/dev.txt
-	@$(PIP) install --quiet --no-deps --editable .
+	@PYTHONWARNINGS=ignore $(PIP) install --quiet --no-deps --editable .
 	@$(MAKE) --no-print-directory $(VENV)/.libopus
 	@touch $@ $(SERVE)
 

@@ -66,7 +66,9 @@ def load(
         if wanted <= frozenset(row.get("tags", ())) and not unwanted & set(row.get("tags", ()))
     ]
     if not chosen:
-        sys.exit(f"{folder}: no recordings{' tagged ' + ', '.join(sorted(wanted)) if wanted else ''}")
+        sys.exit(
+            f"{folder}: no recordings{' tagged ' + ', '.join(sorted(wanted)) if wanted else ''}"
+        )
     if limit is not None and len(chosen) > limit:
         places = np.linspace(0, len(chosen) - 1, limit).round().astype(int)
         chosen = [chosen[place] for place in places]

@@ -61,7 +61,7 @@ def print_table(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> Non
 def _cell(value: object) -> str:
     if value is None:
         return "-"
-    return f"{value:.0f}" if isinstance(value, float) else str(value)
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
 def write_json(name: str, result: dict[str, Any], path: Path | None) -> None:

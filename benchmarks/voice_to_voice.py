@@ -23,9 +23,23 @@ from realtime.commands.turns import Step, Turn
 
 # What nobody says to an agent in one go, or has no words to answer.
 UNSUITABLE = frozenset(
-    {"no-speech", "noise-only", "backchannel", "multi-speaker", "two-utterances", "babble",
-     "noisy", "incomplete", "language-de", "language-pt", "mid-pause", "overlap", "fragment",
-     "echo", "background-speech"}
+    {
+        "no-speech",
+        "noise-only",
+        "backchannel",
+        "multi-speaker",
+        "two-utterances",
+        "babble",
+        "noisy",
+        "incomplete",
+        "language-de",
+        "language-pt",
+        "mid-pause",
+        "overlap",
+        "fragment",
+        "echo",
+        "background-speech",
+    }
 )
 LOUDEST_SILENCE = 327  # 1 % of full scale: a reply below it is no reply
 
@@ -81,9 +95,7 @@ def _row(recording: Recording, exchange: Exchange) -> dict[str, Any]:
     )
     heard = " ".join(turn.heard for turn in exchange.turns if turn.heard)
     errors, words = word_errors(recording.text, heard)
-    steps = {
-        str(step): at_ms - exchange.speech_end_ms for step, at_ms in last.steps_ms.items()
-    }
+    steps = {str(step): at_ms - exchange.speech_end_ms for step, at_ms in last.steps_ms.items()}
     audio = exchange.reply_audio(last.reply_item) if last.reply_item else np.zeros(0, np.int16)
     is_loud = audio.size > 0 and int(np.abs(audio.astype(np.int32)).max()) > LOUDEST_SILENCE
     return {
@@ -119,9 +131,7 @@ def _check_speech(exchanges: list[Exchange]) -> dict[str, Any]:
     pairs = [(said, text) for (said, _), text in zip(replies, heard, strict=True)]
     return {
         "wer": word_error_rate(pairs),
-        "worst": sorted(
-            ((word_error_rate([pair]), *pair) for pair in pairs), reverse=True
-        )[:3],
+        "worst": sorted(((word_error_rate([pair]), *pair) for pair in pairs), reverse=True)[:3],
         "replies": len(pairs),
     }
 

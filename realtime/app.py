@@ -261,14 +261,28 @@ def _writer(choice: Llama | OpenAIWriter | Scripted, cpu: CpuToken) -> tuple[Wri
 
         return FakeWriter(), choice.kind
     if isinstance(choice, OpenAIWriter):
-        from pipelines.stages.llm_openai import OpenAIChatWriter
+        from pipelines.stages import llm_openai
 
         key = choice.key or (os.environ.get(choice.key_env) if choice.key_env else None)
-        writer = OpenAIChatWriter(base_url=choice.url, api_key=key, model=choice.model)
-        return writer, choice.model
+        options = llm_openai.OpenAIWriterOptions(
+            base_url=choice.url,
+            model=choice.model,
+            api_key=key or None,
+            extra_body={} if choice.temperature is None else {"temperature": choice.temperature},
+            first_token_timeout_ms=choice.first_token_timeout_ms,
+            token_timeout_ms=choice.token_timeout_ms,
+        )
+        return llm_openai.OpenAIWriter(options), choice.model
     from pipelines.stages.llm_llama import LlamaWriter
 
-    return LlamaWriter(choice.model, choice.path, cpu=cpu, threads=choice.threads), choice.model
+    llama = LlamaWriter(
+        choice.model,
+        choice.path,
+        cpu=cpu,
+        threads=choice.threads,
+        context_tokens=choice.context_tokens,
+    )
+    return llama, choice.model
 
 
 def _speaker(choice: Piper | Scripted, cpu: CpuToken) -> tuple[Speaker, tuple[str, ...]]:

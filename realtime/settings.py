@@ -23,6 +23,9 @@ Milliseconds = Annotated[int, Field(ge=0, le=3_600_000)]  # an hour: more is a t
 Threads = Annotated[int, Field(ge=1, le=256)]
 
 
+LlamaModel = Literal["qwen2.5-coder-0.5b", "qwen2.5-coder-1.5b", "smollm2-135m"]
+
+
 class Section(BaseModel):
     """A part of the configuration. Unknown keys are mistakes."""
 
@@ -137,9 +140,10 @@ class Llama(Section):
     """Text, llama.cpp in this process. path: a GGUF file."""
 
     kind: Literal["llama"]
-    model: Literal["qwen-0.5b", "qwen-1.5b", "smollm2-135m"] = "qwen-0.5b"
+    model: LlamaModel = "qwen2.5-coder-0.5b"
     path: Path | None = None
     threads: Threads = 2
+    context_tokens: Annotated[int, Field(ge=1024, le=131_072)] = 4096
 
 
 class OpenAIWriter(Section):
@@ -155,8 +159,8 @@ class OpenAIWriter(Section):
     key: str | None = None
     key_env: str | None = None
     temperature: Annotated[float, Field(ge=0, le=2)] | None = None
-    first_token_timeout_ms: Annotated[int, Field(ge=100, le=600_000)] = 20_000
-    token_timeout_ms: Annotated[int, Field(ge=100, le=600_000)] = 10_000
+    first_token_timeout_ms: Annotated[int, Field(ge=100, le=600_000)] = 15_000
+    token_timeout_ms: Annotated[int, Field(ge=100, le=600_000)] = 8_000
 
     @field_validator("url")
     @classmethod

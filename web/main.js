@@ -12,6 +12,8 @@ const page = Object.fromEntries(
 );
 const captions = new Captions(page.captions);
 
+const DECISION_LIMIT_MS = 5000; // a recogniser on a busy machine has answered by then
+
 let conversation = null; // { sound, connection, turn, playing, responding } while one runs
 let isBusy = false; // between a press and its effect
 
@@ -145,7 +147,7 @@ function dropUnlessCommitted(item) {
     const line = captions.lines.get(item);
     if (line && !line.dataset.committed && captions.isWaiting(item)) captions.remove(item);
     if (conversation) showIdleState(conversation);
-  }, 1000);
+  }, DECISION_LIMIT_MS);
 }
 
 function notePlaying(live, item) {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from collections import deque
 from collections.abc import AsyncIterator
@@ -76,5 +77,11 @@ class FakeSpeaker(AsyncDuplexStage[SpeakRequest, str, SpeechDelta]):
         return min(1.0, max(0.0, self._fail_after_words - spoken_words))
 
     def _tone(self, lasts_ms: float) -> Samples:
-        moments_s = np.arange(round(lasts_ms * self._rate_hz / 1000)) / self._rate_hz
-        return (TONE_LEVEL * np.sin(2 * np.pi * TONE_HZ * moments_s)).astype(np.float32)
+        # A copy, because whoever gets samples may change them.
+        return _tone(round(lasts_ms * self._rate_hz / 1000), self._rate_hz).copy()
+
+
+@functools.lru_cache(maxsize=64)
+def _tone(samples: int, rate_hz: int) -> Samples:
+    moments_s = np.arange(samples) / rate_hz
+    return (TONE_LEVEL * np.sin(2 * np.pi * TONE_HZ * moments_s)).astype(np.float32)

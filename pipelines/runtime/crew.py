@@ -42,7 +42,9 @@ class Job(Protocol):
         """Free what the request holds between quanta. Called once, never during `work`."""
         ...
 
-    def fail(self, error: StageError) -> None: ...
+    def end(self, error: StageError | None) -> None:
+        """Tell the owner that nothing more comes; by then the crew has forgotten the request."""
+        ...
 
 
 class Crew:
@@ -154,7 +156,7 @@ class Crew:
             return
         with self._changed:
             job = next(job for job in self._busy if job.ticket is ticket)
-        ended = self._guard(job)
+        ended, error = self._guard(job)
         if ended or ticket.aborted:
             self._dispose(job)
         with self._changed:
@@ -164,22 +166,22 @@ class Crew:
             else:
                 # Another thread may have slept because this job was busy.
                 self._changed.notify()
+        if ended:
+            job.end(error)
 
-    def _guard(self, job: Job) -> bool:
+    def _guard(self, job: Job) -> tuple[bool, StageError | None]:
+        """One quantum: whether the request has ended, and by which error."""
         try:
             job.ticket.check()
-            return job.work()
+            return job.work(), None
         except Aborted:
-            if not job.ticket.aborted:
-                cause = "the model gave up the request without being asked to"
-                job.fail(stage_failed(self.name, self._failure_code, cause))
+            cause = "the model gave up the request without being asked to"
         except StageError as error:
-            job.fail(error)
+            return True, error
         except Exception as error:
             logger.exception("stage %s failed on request %s", self.name, job.ticket.request_id)
             cause = f"{type(error).__name__}: {error}"
-            job.fail(stage_failed(self.name, self._failure_code, cause))
-        return True
+        return True, stage_failed(self.name, self._failure_code, cause)
 
     def _dispose(self, job: Job) -> None:
         try:

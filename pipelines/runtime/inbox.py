@@ -62,8 +62,8 @@ class Inbox(Generic[In]):
         return item
 
     def take_all(self) -> list[In]:
-        items = list(self._items)
-        self._items.clear()
+        # One by one, because more may come meanwhile.
+        items = [self._items.popleft() for _ in range(len(self._items))]
         hand_over(self._loop, self._changed.set)
         return items
 

@@ -85,29 +85,29 @@ class LoopStage(Generic[Request, In, Out]):
         self._streams.add(stream)
         task = self._tasks.create_task(self._run(request, stream), name=f"{self._name}-request")
         # A callback also comes when the task is cancelled before its first step.
-        task.add_done_callback(lambda _: self._reap(stream))
+        task.add_done_callback(lambda task: self._reap(stream, task))
         stream.ticket.on_abort(task.cancel)
         return stream
 
-    async def _run(self, request: Request, stream: LoopStream[In, Out]) -> None:
+    async def _run(self, request: Request, stream: LoopStream[In, Out]) -> StageError | None:
         try:
             await self._work(request, stream)
-            stream.end()
         except Aborted:
             cause = "it gave up the request without being asked to"
-            stream.end(stage_failed(self._name, self._failure_code, cause))
         except StageError as error:
-            stream.end(error)
+            return error
         except Exception as error:
             logger.exception("stage %s failed on %s", self._name, stream.ticket.request_id)
             cause = f"{type(error).__name__}: {error}"
-            stream.end(stage_failed(self._name, self._failure_code, cause))
+        else:
+            return None
+        return stage_failed(self._name, self._failure_code, cause)
 
-    def _reap(self, stream: LoopStream[In, Out]) -> None:
-        # Nothing follows, even if the task was cancelled from outside.
-        stream.end()
+    def _reap(self, stream: LoopStream[In, Out], task: asyncio.Task[StageError | None]) -> None:
         self._streams.discard(stream)
         self.abort_latency.record(stream.ticket)
+        # The owner hears of the end when nothing is left of the request.
+        stream.end(None if task.cancelled() else task.result())
 
 
 class LoopStream(Generic[In, Out]):

@@ -115,7 +115,7 @@ class OneShotStage(Generic[Request, In, Out]):
             stall_timeout_ms=self._stall_timeout_ms,
         )
         if self._closed:
-            stream.fail(stage_closed(self.name))
+            stream.end(stage_closed(self.name))
         else:
             self._crew.add(stream)
         return stream
@@ -143,7 +143,6 @@ class OneShotStream(Generic[In, Out]):
         self._outlet: Outlet[Out] = Outlet(
             crew.name, ticket, output_limit, crew.wake, stall_timeout_ms
         )
-        self._ended = False
         self._current: Iterator[Out] | None = None
         ticket.on_abort(self._inbox.shut)
 
@@ -152,8 +151,8 @@ class OneShotStream(Generic[In, Out]):
     async def push(self, item: In) -> None:
         if self._gather and self._inbox.full and self._inbox.accepts:
             # Nothing is taken out before finish, so waiting would never end.
-            self.fail(input_too_long(self._crew.name, len(self._inbox)))
             self._crew.discard(self)
+            self.end(input_too_long(self._crew.name, len(self._inbox)))
         if await self._inbox.put(item) and not self._gather:
             self._outlet.owe(True)
             self._crew.wake()
@@ -164,7 +163,7 @@ class OneShotStream(Generic[In, Out]):
         self._inbox.finish()
         needs_work = self._gather or len(self._inbox) > 0 or self._current is not None
         if not needs_work and self._crew.discard(self):
-            self._end()
+            self.end(None)
             return
         self._outlet.owe(True)
         self._crew.wake()
@@ -189,7 +188,7 @@ class OneShotStream(Generic[In, Out]):
 
     @property
     def ready(self) -> bool:
-        if self._ended or not self._outlet.has_room:
+        if not self._outlet.has_room:
             return False
         if self._gather:
             return self._inbox.finished
@@ -201,7 +200,7 @@ class OneShotStream(Generic[In, Out]):
 
     def work(self) -> bool:
         if self._current is None and not self._begin():
-            return self._end()
+            return True
         assert self._current is not None
         for output in self._current:
             self._ticket.check()
@@ -210,7 +209,7 @@ class OneShotStream(Generic[In, Out]):
                 return False
         self._current = None
         if self._inbox.finished and not len(self._inbox):
-            return self._end()
+            return True
         self._outlet.owe(False)
         if len(self._inbox) or self._inbox.finished:  # also what came since the line above
             self._outlet.owe(True)
@@ -222,8 +221,7 @@ class OneShotStream(Generic[In, Out]):
         if close is not None:
             close()
 
-    def fail(self, error: StageError) -> None:
-        self._ended = True
+    def end(self, error: StageError | None) -> None:
         self._inbox.shut()
         self._outlet.end(error)
 
@@ -234,10 +232,4 @@ class OneShotStream(Generic[In, Out]):
         if not len(self._inbox):
             return False
         self._current = iter(self._run(self._inbox.take(), self._ticket))
-        return True
-
-    def _end(self) -> bool:
-        self._ended = True
-        self._inbox.shut()
-        self._outlet.end()
         return True

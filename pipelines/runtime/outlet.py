@@ -39,6 +39,7 @@ class Outlet(Generic[Out]):
         self._on_room = on_room  # called without locks whenever a full queue gets room
         self._stall_s = stall_timeout_ms / 1000
         self._loop = asyncio.get_running_loop()
+        self._loop_thread = threading.get_ident()
         self._lock = threading.Lock()
         self._outputs: deque[Out] = deque()
         self._ended = False
@@ -124,6 +125,9 @@ class Outlet(Generic[Out]):
         self._notify()
 
     def _notify(self) -> None:
+        if threading.get_ident() == self._loop_thread:
+            self._changed.set()  # without the system call that wakes a loop from outside
+            return
         if not hand_over(self._loop, self._changed.set):
             # The loop is closed: nobody will ever read, so the work behind may end.
             self.ticket.abort()

@@ -108,7 +108,7 @@ class SelfScheduledStage(Generic[Request, Out]):
             reader_timeout_ms=self._reader_timeout_ms,
         )
         if self._closed:
-            stream.fail(stage_closed(self.name))
+            stream.end(stage_closed(self.name))
         else:
             self._crew.add(stream)
             self._crew.wake()
@@ -177,13 +177,12 @@ class SelfScheduledStream(Generic[Out]):
     def work(self) -> bool:
         self._started = True
         self._run(self._ticket, self._emit)
-        self._outlet.end()
         return True
 
     def dispose(self) -> None:
         """`run` has ended, and with it all that it held."""
 
-    def fail(self, error: StageError) -> None:
+    def end(self, error: StageError | None) -> None:
         self._outlet.end(error)
 
     def _emit(self, output: Out) -> None:

@@ -220,8 +220,8 @@ class SteppedStage(Generic[Request, In, Out]):
             stream.outlet.put(output)
         starved = result.state is SlotState.STARVED
         if result.state is SlotState.ENDED or (starved and stream.fed_end):
-            stream.end()
             self._leave(model, stream)
+            stream.end()
         elif starved:
             stream.starve()
 
@@ -237,14 +237,17 @@ class SteppedStage(Generic[Request, In, Out]):
             )
             cause = f"{type(error).__name__}: {error}"
             error = stage_failed(self._name, self._failure_code, cause)
-        stream.end(error)
         self._leave(model, stream)
+        stream.end(error)
 
     def _leave(
         self,
         model: SteppedModel[Request, In, Out],
         stream: SteppedStream[Request, In, Out],
     ) -> None:
+        with self._changed:
+            if stream not in self._streams:
+                return  # it died without a slot, between two looks at the list
         if stream.slot is not None:
             try:
                 model.close(stream.slot)
@@ -253,8 +256,9 @@ class SteppedStage(Generic[Request, In, Out]):
         with self._changed:
             if stream.slot is not None:
                 self._free.append(stream.slot)
-            self._streams.remove(stream)
-        self.abort_latency.record(stream.ticket)
+            if stream in self._streams:
+                self._streams.remove(stream)
+                self.abort_latency.record(stream.ticket)
 
     def _on_abort(self, stream: SteppedStream[Request, In, Out]) -> None:
         with self._changed:

@@ -120,7 +120,7 @@ class LlamaEngine:
         options = dict(sampling) if grammar is None else {**sampling, "grammar": grammar}
         while True:
             pause()
-            burst = _Burst(is_aborted, emit)
+            burst = _Burst(is_aborted, emit if limit_tokens else _ignore)
             if cached is None:
                 burst.most_tokens = self._batch()
             self._call(tokens, min(quantum, limit_tokens - produced), options, burst)
@@ -146,7 +146,7 @@ class LlamaEngine:
                 # again from the text, with more room if not even one character was finished.
                 tokens = [*prompt, *self.tokenize(text)]
                 quantum = DECODE_TOKENS if burst.text else min(quantum * 2, DECODE_MAX_TOKENS)
-        return Completion(hit_limit, len(prompt), cached, produced)
+        return Completion(hit_limit, len(prompt), cached or 0, produced)
 
     def _prefill(
         self,

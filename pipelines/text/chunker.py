@@ -137,6 +137,8 @@ class Chunker:
         before = self._buffer[: self._word_start]
         self._word_start = len(self._buffer)
         self._halves += _weight(word)
+        if len(self._buffer) >= MOST_CHARS:
+            return self._cut(Border(len(self._buffer)))
         if space != "\n" and (
             leads(word) or (self._begins_line(before) and (not word or opens_line(word)))
         ):
@@ -172,8 +174,6 @@ class Chunker:
                 return self._cut(here)
             self._clause = here
         self._soft = here
-        if here.index >= MOST_CHARS:
-            return self._cut(here)
         if here.halves >= self._step.most_words * WORD_HALVES:
             retreats = self._clause.halves >= self._step.retreat_words * WORD_HALVES
             return self._cut(self._clause if retreats else here)

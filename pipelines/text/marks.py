@@ -57,7 +57,8 @@ def opens_line(word: str) -> bool:
 def may_go_on(word: str) -> bool:
     """Whether the last mark of a word may be inside it: "3." of "3.5", "www." of an address."""
     head = word[:-1]
-    return word[-1:] in ".,:" and (head[-1:].isdigit() or any(mark in head for mark in "./@:"))
+    is_inner = head[-1:].isdigit() or head.lower() == "www" or any(c in head for c in "./@:")
+    return word[-1:] in ".,:" and is_inner
 
 
 def is_wide(char: str) -> bool:

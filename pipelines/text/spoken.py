@@ -16,7 +16,7 @@ _LINK = re.compile(r"!?\[([^\]\n]*)\]\([^)\s]*\)")
 _LINK_TAIL = re.compile(r"\]\([^)\s]*\)")  # of a link whose beginning was in the chunk before
 _URL = re.compile(r"(?:https?://|www\.)[^\s<>()\"']+", re.IGNORECASE)
 _MAIL = re.compile(r"\b([\w.+-]+)@([\w-]+(?:\.[\w-]+)+)")
-_LINE_MARK = re.compile(r"^[ \t]*(?:#+|>+|[-*+•](?=[ \t]))[ \t]*", re.MULTILINE)
+_LINE_MARK = re.compile(r"^[ \t]*(?:>+|(?:#+|[-*+•])(?=[ \t]))[ \t]*", re.MULTILINE)
 _RULE = re.compile(r"^[ \t]*([-*_=])(?:[ \t]*\1){2,}[ \t]*$", re.MULTILINE)
 _MARKS = re.compile(r"[*`~|\\<>\[\]{}]+|(?<!\w)_+|_+(?!\w)")
 _INNER_MARKS = re.compile(r"[_#^]+")

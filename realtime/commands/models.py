@@ -25,8 +25,8 @@ from realtime.settings import Llama, Piper, Settings, Silero, SmartTurn, Whisper
 BYTES_PER_MB = 1_000_000
 RECOGNISERS = {"base": WHISPER_BASE, "tiny.en": WHISPER_TINY_EN}
 WRITERS = {
-    "qwen-0.5b": QWEN_HALF_B,
-    "qwen-1.5b": QWEN_ONE_AND_A_HALF_B,
+    "qwen2.5-coder-0.5b": QWEN_HALF_B,
+    "qwen2.5-coder-1.5b": QWEN_ONE_AND_A_HALF_B,
     "smollm2-135m": SMOLLM2,
 }
 

@@ -21,6 +21,13 @@ from realtime.settings import Server, Settings
 MAX_MESSAGE_BYTES = 32 * 2**20
 PING_INTERVAL_S = 20.0  # as OpenAI's clients do
 PING_TIMEOUT_S = 20.0
+# What uvicorn logs as errors of the server: a refused handshake, and text that is not UTF-8.
+CLIENT_FAULTS = frozenset(
+    {
+        "ASGI callable returned without completing handshake.",
+        "Invalid UTF-8 sequence received from client.",
+    }
+)
 CLOSE_TIMEOUT_S = 3  # for connections that are still open when the conversations have ended
 
 
@@ -52,7 +59,10 @@ async def _serve(settings: Settings, listener: socket.socket) -> None:
 
 
 def _configure(app: App) -> uvicorn.Config:
-    logging.getLogger("uvicorn.error").setLevel(logging.WARNING)
+    logging.getLogger("httpx").setLevel(logging.WARNING)  # a line per request to a model
+    server_log = logging.getLogger("uvicorn.error")
+    server_log.setLevel(logging.WARNING)
+    server_log.addFilter(lambda record: record.msg not in CLIENT_FAULTS)
     return uvicorn.Config(
         app.asgi,
         ws="websockets-sansio",

@@ -107,8 +107,9 @@ class _Conversation:
 
     def _is_over(self) -> bool:
         now_ms = self._client.now_ms()
-        busy = self._log.is_open or now_ms < self.playback.end_ms
-        return not busy and now_ms - self._log.last_event_ms > QUIET_MS
+        is_waiting = self._log.is_open or self._log.is_undecided(now_ms)
+        is_playing = now_ms < self.playback.end_ms
+        return not is_waiting and not is_playing and now_ms - self._log.last_event_ms > QUIET_MS
 
     async def _listen(self) -> None:
         async for at_ms, event in self._client.received():

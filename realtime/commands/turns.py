@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -15,6 +16,7 @@ from realtime.commands.wire_client import WIRE_RATE_HZ, Pcm
 
 VOICED_BELOW_PEAK_DB = 35  # speech ends at its last window that is this close to its loudest one
 VOICED_WINDOW_MS = 10
+DECISION_LIMIT_MS = 5000  # a recogniser on a busy machine has answered by then
 
 
 class Step(StrEnum):
@@ -103,6 +105,17 @@ class TurnLog:
     @property
     def is_open(self) -> bool:
         return any(turn.is_open for turn in self.turns)
+
+    def is_undecided(self, now_ms: float) -> bool:
+        """Whether a turn has ended and may yet be committed, once it is recognised.
+
+        A turn without words is dropped without an event, so the wait is bounded.
+        """
+        return any(
+            Step.COMMITTED not in turn.steps_ms
+            and now_ms - turn.steps_ms.get(Step.STOPPED, -math.inf) < DECISION_LIMIT_MS
+            for turn in self.turns
+        )
 
     def complete_sounds(self) -> None:
         """Note when each reply's first sound was heard, once nothing changes any more."""

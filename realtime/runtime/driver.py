@@ -150,8 +150,9 @@ class Driver:
             if frame is not None:
                 self._speaking[frame.play.request] = None
                 self._step(AudioLeaving(frame.play.request, frame.total), now_ms)
-                if self._egress.commit(frame, now_ms):
-                    self._performer.send(frame)
+                if not self._egress.commit(frame, now_ms):
+                    break
+                self._performer.send(frame)
             drained = self._egress.take_drained()
             for request in drained:
                 self._speaking.pop(request, None)

@@ -101,6 +101,9 @@ class Ears:
             if self._filled == DETECTOR_FRAME_SAMPLES:
                 self._filled = 0
                 await self._detect()
+                if len(samples):
+                    # A detector that answers at once must not keep everybody else from running.
+                    await asyncio.sleep(0)
 
     async def _detect(self) -> None:
         if self._take_reset():
@@ -114,8 +117,6 @@ class Ears:
         except (StageError, TimeoutError) as error:
             self._report(error)
         self._on_frame(AudioFrame(self._hearing.position, float(speech), level_dbfs(frame)))
-        # A detector that answers at once must not keep everybody else from running.
-        await asyncio.sleep(0)
 
     def _report(self, error: Exception) -> None:
         if self._has_failed:

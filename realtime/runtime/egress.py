@@ -19,6 +19,7 @@ from realtime.session.settings import AudioFormat
 
 FRAME_MS = 40  # short enough to stop quickly, long enough to keep the overhead of frames small
 DEFAULT_LEAD_MS = 1000.0  # hides a second of network trouble; more would only be thrown away
+_MOST_LANES = 8  # the voice and some replies beside it; above that old ones are looked for
 _LONGEST_UNSENT_S = 60  # per reply; the stage then waits for the listener
 
 
@@ -202,6 +203,8 @@ class Egress:
             return False
         reply.advance(len(frame.samples))
         lane.heard_until_ms = max(lane.heard_until_ms, now_ms) + frame.duration_ms
+        if len(self._lanes) > _MOST_LANES:
+            self._forget_lanes(now_ms)
         return True
 
     def take_drained(self) -> list[str]:
@@ -227,8 +230,19 @@ class Egress:
     def open_replies(self) -> int:
         return len(self._replies)
 
+    @property
+    def open_lanes(self) -> int:
+        return len(self._lanes)
+
     def _lane(self, name: str) -> _Lane:
         return self._lanes.setdefault(name, _Lane())
+
+    def _forget_lanes(self, now_ms: float) -> None:
+        """Drop lanes that have played out and were never cut: they are as new ones."""
+        for name, lane in list(self._lanes.items()):
+            is_new = not lane.queue and not lane.is_held and not lane.epoch
+            if is_new and lane.heard_until_ms <= now_ms:
+                del self._lanes[name]
 
     def _is_drained(self, request: str) -> bool:
         reply = self._replies[request]

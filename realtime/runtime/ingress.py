@@ -46,6 +46,10 @@ class Intake:
         self._size_bytes += size_bytes
         self._changed.set()
 
+    @property
+    def is_empty(self) -> bool:
+        return not self._queue
+
     async def get(self) -> ClientMessage:
         while not self._queue:
             self._changed.clear()
@@ -101,8 +105,9 @@ class Ingress:
             message = await intake.get()
             await self._ready()
             await self.handle(message)
-            # A flood of messages must not keep everybody else from running.
-            await asyncio.sleep(0)
+            if not intake.is_empty:
+                # A flood of messages must not keep everybody else from running.
+                await asyncio.sleep(0)
 
     async def handle(self, message: ClientMessage) -> None:
         match message:

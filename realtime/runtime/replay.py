@@ -80,6 +80,8 @@ class _Lines:
         self.is_truncated = False
 
     def __iter__(self) -> Iterator[tuple[int, dict[str, Any]]]:
+        if not self._path.stat().st_size:
+            raise RecordDamaged(f"{self._path} is empty")
         with self._path.open("rb") as file:
             for number, line in enumerate(file, 1):
                 is_whole = line.endswith(b"\n")

@@ -31,8 +31,6 @@ from realtime.session.settings import AudioFormat
 
 _STEP_MS = DETECTOR_FRAME_SAMPLES * 1000 // HEARING_RATE_HZ
 _ANSWER_DEADLINE_S = 60.0  # real: for all that one frame has set off
-_WIRE = AudioFormat()
-_WIRE_FRAME_SAMPLES = _WIRE.rate_hz * _STEP_MS // 1000
 
 
 @dataclass(slots=True)
@@ -81,7 +79,7 @@ async def simulate(
     recorder: Recorder | None = None,
     metrics: Metrics | None = None,
 ) -> Simulation:
-    """Run float32 [n] at 24 kHz through a session.
+    """Run float32 [n], at the rate of the session's input format, through a session.
 
     messages: (virtual ms, what the client sends then), in order; audio is sent by itself.
     quiet_ms: how much longer to run after the audio, with nothing coming in.
@@ -98,7 +96,7 @@ async def simulate(
             driving = group.create_task(shell.driver.run(), name="driver")
             shell.driver.handle(setup.opened())
             waiting = list(messages)
-            for chunk in _chunks(audio, quiet_ms):
+            for chunk in _chunks(audio, setup.settings.input_format, quiet_ms):
                 while waiting and waiting[0][0] <= clock.now_ms():
                     await shell.ingress.handle(waiting.pop(0)[1])
                 if chunk is not None:
@@ -147,10 +145,11 @@ def _assemble(
     )
 
 
-def _chunks(audio: Samples, quiet_ms: float) -> Iterator[bytes | None]:
+def _chunks(audio: Samples, audio_format: AudioFormat, quiet_ms: float) -> Iterator[bytes | None]:
     """The audio in wire bytes, 32 ms at a time; then None for every 32 ms of nothing."""
-    for start in range(0, len(audio), _WIRE_FRAME_SAMPLES):
-        yield encode_audio(audio[start : start + _WIRE_FRAME_SAMPLES], _WIRE)
+    step = audio_format.rate_hz * _STEP_MS // 1000
+    for start in range(0, len(audio), step):
+        yield encode_audio(audio[start : start + step], audio_format)
     for _ in range(int(np.ceil(quiet_ms / _STEP_MS))):
         yield None
 

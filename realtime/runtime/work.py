@@ -220,7 +220,7 @@ class Works:
             ending = ReplyFailed(work.request, *self._failure(error, "The reply"))
         # What was synthesised leaves, however the reply ended.
         rest = chain.flush()
-        if rest is not None:
+        if rest is not None and len(rest):
             await self._speak(work, rest, text_end)
         if not work.is_dead:
             self._egress.finish(work.request)
@@ -228,7 +228,7 @@ class Works:
 
     async def _speak(self, work: _Work, samples: Samples, text_end: int) -> None:
         """Samples into the egress and word of them to the machine, with nothing in between."""
-        if not self._egress.has_room(work.request):
+        if len(samples) and not self._egress.has_room(work.request):
             work.is_parked = True
             self.changed.set()
             try:

@@ -40,8 +40,7 @@ class Context:
         self.deadlines = Deadlines()
         self.tools = Tools()
         self.settings_version = 0
-        self.truncated_ms: dict[str, int] = {}  # where the client cut an item's audio
-        self.user_was_active = False  # since the last idle prompt
+        self.has_prompted = False  # asked whether the user is there, with no sign since
 
     @property
     def context_version(self) -> tuple[int, int]:
@@ -70,21 +69,26 @@ class Context:
         self.tools.expect(call_id)
         self.deadlines.arm(Due.TOOL, self.now_ms + self.policy.tool_deadline_ms, call_id)
 
+    def settle_tool(self, call_id: str) -> None:
+        """The call has its output, or is gone."""
+        self.tools.give_up(call_id)
+        self.deadlines.disarm(Due.TOOL, call_id)
+
     def replace_reply_item(self, item: Item) -> None:
         """Update a reply's item; what the client has cut away stays away."""
         self.conversation.update(self.cut_item(item), is_growth=True)
 
     def cut_item(self, item: Item) -> Item:
         """The item with its audio and transcript cut to where the client truncated it."""
-        cut_ms = self.truncated_ms.get(item.id)
         track = self.playback.get(item.id)
-        if cut_ms is None or track is None:
+        if track is None or track.cut_ms is None:
             return item
+        cut_ms = track.cut_ms
         heard = track.characters_at(min(cut_ms, track.sent_ms))
-        parts = tuple(
-            replace(part, text=whole_words(part.text or "", heard), audio_ms=cut_ms)
-            if part.kind is PartKind.OUTPUT_AUDIO
-            else part
-            for part in item.parts
-        )
-        return replace(item, parts=parts)
+        parts = list(item.parts)
+        for index, part in enumerate(parts):
+            if part.kind is PartKind.OUTPUT_AUDIO:
+                text = part.text or ""
+                kept = text if track.is_heard_out else whole_words(text, heard)
+                parts[index] = replace(part, text=kept, audio_ms=cut_ms)
+        return replace(item, parts=tuple(parts))

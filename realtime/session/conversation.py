@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from realtime.session.items import ItemKind, PartKind, Role
+from realtime.session.items import ItemKind, ItemStatus, PartKind, Role
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -18,12 +18,13 @@ ROOT = "root"  # the wire's name for the place before the first item
 class Conversation:
     """Items by id and in order. `version` rises with every change that a prompt could show."""
 
-    __slots__ = ("_items", "_order", "_previous", "version")
+    __slots__ = ("_items", "_order", "_previous", "_reserved", "version")
 
     def __init__(self) -> None:
         self._items: dict[str, Item] = {}
         self._order: list[str] = []
         self._previous: dict[str, str | None] = {}
+        self._reserved: set[str] = set()
         self.version = 0
 
     def __contains__(self, item_id: str) -> bool:
@@ -35,9 +36,15 @@ class Conversation:
     def get(self, item_id: str) -> Item | None:
         return self._items.get(item_id)
 
-    @property
-    def tail_id(self) -> str | None:
-        return self._order[-1] if self._order else None
+    def reserve(self, item_id: str) -> None:
+        """The id was announced, or is still being written to: no other item may bear it."""
+        self._reserved.add(item_id)
+
+    def release(self, item_id: str) -> None:
+        self._reserved.discard(item_id)
+
+    def is_taken(self, item_id: str) -> bool:
+        return item_id in self._items or item_id in self._reserved
 
     def insert(self, item: Item, after: str | None = None) -> str | None:
         """Add an item and return the id of the one before it.
@@ -54,6 +61,7 @@ class Conversation:
         self._order.insert(place, item.id)
         self._items[item.id] = item
         self._previous[item.id] = previous
+        self._reserved.discard(item.id)
         self.version += 1
         return previous
 
@@ -78,23 +86,21 @@ class Conversation:
         return True
 
     def remove(self, item_id: str) -> None:
+        if self._items[item_id].status is ItemStatus.IN_PROGRESS:
+            self.reserve(item_id)
         del self._items[item_id]
         self._order.remove(item_id)
         self._previous.pop(item_id, None)
         self.version += 1
 
-    def set_transcript(self, item_id: str, text: str) -> bool:
-        """Fill in what was heard in an item's audio. False: the item is gone."""
+    def set_transcript(self, item_id: str, content_index: int, text: str) -> bool:
+        """Fill in what was heard in an item's audio part. False: the item is gone."""
         item = self._items.get(item_id)
         if item is None:
             return False
-        parts = tuple(
-            replace(part, text=text)
-            if part.kind in (PartKind.INPUT_AUDIO, PartKind.OUTPUT_AUDIO)
-            else part
-            for part in item.parts
-        )
-        return self.update(replace(item, parts=parts))
+        parts = list(item.parts)
+        parts[content_index] = replace(parts[content_index], text=text)
+        return self.update(replace(item, parts=tuple(parts)))
 
     def call_ids(self) -> set[str]:
         """Calls that an output may answer."""
@@ -103,6 +109,12 @@ class Conversation:
             for item in self._items.values()
             if item.kind is ItemKind.FUNCTION_CALL and item.call_id is not None
         }
+
+    def is_answered(self, call_id: str) -> bool:
+        return any(
+            item.kind is ItemKind.FUNCTION_CALL_OUTPUT and item.call_id == call_id
+            for item in self._items.values()
+        )
 
     def has_assistant_audio(self) -> bool:
         return any(

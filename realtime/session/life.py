@@ -39,11 +39,6 @@ class LifecycleRegion(Region[Lifecycle, Live]):
         self.drafting = drafting
         self.side = side
 
-    def spoken_out(self) -> None:
-        """Nothing is being said; a session that drains may close."""
-        if self.state is Lifecycle.DRAINING:
-            self.fire(Live.SPOKEN_OUT)
-
     # ---- actions -------------------------------------------------------------------------------
 
     def open(self, event: object) -> Lifecycle:

@@ -97,11 +97,10 @@ class ListeningRegion(Region[Listening, Hear]):
             self.ctx.deadlines.arm(Due.AUDIO_GAP, self.ctx.now_ms + self.ctx.policy.audio_gap_ms)
 
     def judge(self, request: str, probability: float) -> None:
-        if self.turn is not None and self.turn.judge_request == request:
-            self.turn.judge_request = None
+        turn = self.turn
+        if turn is not None and turn.judge_request == request:
+            turn.judge_request = None
             self.fire(Hear.JUDGED, probability)
-        else:
-            self.visited.add((self.state, Hear.JUDGED))  # of a pause that is over
 
     def judge_failed(self, request: str) -> None:
         """Without a judge the silence of its last question decides."""
@@ -113,7 +112,8 @@ class ListeningRegion(Region[Listening, Hear]):
 
     def commit(self, event: ClientCommit) -> None:
         self.ctx.position = max(self.ctx.position, event.position)
-        start = self.turn.start if self.turn is not None else self.buffer_start
+        is_turn = self.turn is not None and self.state is not Listening.ONSET_QUIET
+        start = self.turn.start if is_turn and self.turn else self.buffer_start
         buffered = self.ctx.position - start
         if buffered < LEAST_COMMIT_MS * SAMPLES_PER_MS:
             self.ctx.refuse(
@@ -211,10 +211,8 @@ class ListeningRegion(Region[Listening, Hear]):
         turn, ctx = self.turn, self.ctx
         assert turn is not None
         self._announce(turn)
-        ctx.user_was_active = True
-        ctx.deadlines.disarm(Due.IDLE)
         if ctx.settings.interrupts_responses:
-            self.speaking.fire(Say.INTERRUPT, turn)
+            self.speaking.fire(Say.INTERRUPT)
         return Listening.TALKING
 
     def resume_turn(self, _: object) -> Listening:
@@ -224,7 +222,7 @@ class ListeningRegion(Region[Listening, Hear]):
         self.ctx.abort(self.turn.judge_request)
         self.turn.resume()
         if self.ctx.settings.interrupts_responses:
-            self.speaking.fire(Say.INTERRUPT, self.turn)
+            self.speaking.fire(Say.INTERRUPT)
         return Listening.TALKING
 
     def begin_pause(self, _: object) -> Listening:
@@ -266,6 +264,7 @@ class ListeningRegion(Region[Listening, Hear]):
         position = end if isinstance(end, int) else ctx.position
         self.turn = None
         self.buffer_start = position
+        ctx.deadlines.disarm(Due.AUDIO_GAP)
         ctx.abort(turn.judge_request)
         turn.judge_request = None
         turn.wants_reply = ctx.settings.creates_responses
@@ -284,8 +283,6 @@ class ListeningRegion(Region[Listening, Hear]):
         self.buffer_start = position
         ctx.tell(SpeechStopped(turn.item_id, position // SAMPLES_PER_MS))
         self.turn = self.turns.open(position, position)
-        self.turn.interrupted = turn.interrupted
-        turn.interrupted = None
         self._announce(self.turn)
         self.turns.end(turn, position)
         return Listening.TALKING
@@ -293,18 +290,22 @@ class ListeningRegion(Region[Listening, Hear]):
     def commit_buffer(self, _: object) -> Listening:
         ctx = self.ctx
         self.drafting.fire(Guess.ABORT)
-        turn = self.turn
-        if turn is None:
-            oldest = ctx.position - RING_MS * SAMPLES_PER_MS
-            turn = self.turns.open(max(self.buffer_start, oldest), self.buffer_start)
-        self.turns.commit_manually(turn, ctx.position)
+        if self.is_in_turn:
+            self.speaking.forget_debt(None)  # the client asks for what it wants answered
+        if self.turn is None or self.state is Listening.ONSET_QUIET:
+            self._open_buffer()
+        assert self.turn is not None
+        self.turns.commit_manually(self.turn, ctx.position)
         return self._start_over()
 
     def clear_buffer(self, _: object) -> Listening:
         self.drafting.fire(Guess.ABORT)
         self._drop_turn()
         self.ctx.tell(InputCleared())
-        return self._start_over()
+        # Who is told of the turn's end must see the region as it is from here on.
+        self.state = self._start_over()
+        self.turns.listener.turn_dropped()
+        return self.state
 
     def change_detection(self, _: object) -> Listening:
         """The session's turn detection has just become what the settings say."""
@@ -314,14 +315,19 @@ class ListeningRegion(Region[Listening, Hear]):
             self.voice.reset()
             ctx.deadlines.disarm(Due.AUDIO_GAP)
             self.speaking.fire(Say.RELEASE)
-            if turn is None:
-                self.turn = self.turns.open(self.buffer_start, self.buffer_start)
+            if turn is None or not turn.is_announced:
+                self._open_buffer()
             else:
+                self.speaking.forget_debt(None)
                 self.turns.cancel_recognition(turn)
                 ctx.abort(turn.judge_request)
                 turn.resume()
             return Listening.QUIET
+        if not ctx.settings.interrupts_responses:
+            self.speaking.fire(Say.RELEASE)
         if self.state is Listening.QUIET and turn is not None:
+            if turn.is_announced:
+                ctx.tell(SpeechStopped(turn.item_id, ctx.position // SAMPLES_PER_MS))
             self.buffer_start = turn.start
             self._drop_turn()
         return self.state
@@ -352,6 +358,12 @@ class ListeningRegion(Region[Listening, Hear]):
         if isinstance(detection, SemanticVad):
             turn.wait_ms = self.ctx.policy.patience_ms(probability, detection.eagerness)
 
+    def _open_buffer(self) -> None:
+        """A turn of everything that is not committed yet, as far as it can be had."""
+        self._drop_turn()
+        oldest = self.ctx.position - RING_MS * SAMPLES_PER_MS
+        self.turn = self.turns.open(max(self.buffer_start, oldest), self.buffer_start)
+
     def _drop_turn(self) -> None:
         if self.turn is not None:
             self.turns.drop(self.turn)
@@ -369,5 +381,6 @@ class ListeningRegion(Region[Listening, Hear]):
             self.voice.voiced_samples = 0
             self.turn = self.turns.open(ctx.position, ctx.position)
             return Listening.ONSET_QUIET
+        ctx.deadlines.disarm(Due.AUDIO_GAP)
         self.speaking.fire(Say.RELEASE)
         return Listening.QUIET

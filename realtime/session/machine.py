@@ -49,7 +49,12 @@ from realtime.session.listening import ONSETS, ListeningRegion
 from realtime.session.notices import ErrorRaised
 from realtime.session.outcomes import Outcomes
 from realtime.session.reply import Ending, Reply
-from realtime.session.responding import cancel_response, create_response, prompt_idle_user
+from realtime.session.responding import (
+    cancel_response,
+    create_response,
+    prompt_idle_user,
+    watch_for_idleness,
+)
 from realtime.session.side import SideResponses
 from realtime.session.speaking import SpeakingRegion
 from realtime.session.states import Lifecycle, Speaking
@@ -73,7 +78,7 @@ class Machine:
         self.listening = ListeningRegion(ctx, self.turns, self.speaking, self.drafting)
         self.side = SideResponses(ctx)
         self.life = LifecycleRegion(ctx, self.listening, self.speaking, self.drafting, self.side)
-        outcomes.bind(self.turns, self.listening, self.speaking, self.drafting)
+        outcomes.bind(self.turns, self.listening, self.speaking, self.drafting, self.side)
 
     @property
     def lifecycle(self) -> Lifecycle:
@@ -88,6 +93,7 @@ class Machine:
         ctx = self.ctx
         ctx.now_ms = max(ctx.now_ms, now_ms)
         ctx.effects = []
+        ctx.client_event_id = None
         while (due := ctx.deadlines.take(ctx.now_ms)) is not None:
             self._expire(*due)
         ctx.client_event_id = getattr(event, "event_id", None)
@@ -96,8 +102,10 @@ class Machine:
         else:
             self._handle_life(event)
         self.drafting.check()
-        if not self.speaking.is_busy and self.speaking.state is Speaking.IDLE:
-            self.life.spoken_out()
+        if self.life.state is Lifecycle.LIVE:
+            watch_for_idleness(ctx, self.listening, self.speaking, self.turns)
+        elif self.life.state is Lifecycle.DRAINING and self.speaking.state is Speaking.IDLE:
+            self.life.fire(Live.SPOKEN_OUT)
         effects, ctx.effects = ctx.effects, []
         return effects
 
@@ -154,6 +162,7 @@ class Machine:
                 if requests.update_session(ctx, event) and (
                     ctx.settings.turn_detection != detection
                 ):
+                    ctx.deadlines.disarm(Due.IDLE)
                     self.listening.fire(Hear.DETECTION)
             case ClientCommit():
                 self.listening.commit(event)
@@ -166,7 +175,7 @@ class Machine:
             case ClientItemTruncate():
                 requests.truncate_item(ctx, event)
             case ClientItemDelete():
-                requests.delete_item(ctx, event)
+                requests.delete_item(ctx, event, self.turns)
             case ClientResponseCreate():
                 create_response(ctx, event, self.speaking, self.side, self.turns)
             case ClientResponseCancel():
@@ -177,9 +186,11 @@ class Machine:
     # ---- replies -------------------------------------------------------------------------------
 
     def _voice_reply(self, request: str) -> Reply | None:
+        """The reply of the response under way, if it is this one."""
         response = self.speaking.response
-        reply = response.reply if response else None
-        return reply if reply is not None and reply.request == request else None
+        if response is None or response.is_done or response.reply is None:
+            return None
+        return response.reply if response.reply.request == request else None
 
     def _collect(
         self, event: ReplyText | ReplyAudio | ReplyToolCall | ReplyFinished | ReplyFailed
@@ -235,9 +246,8 @@ class Machine:
 
     def _drained(self, request: str) -> None:
         reply = self._voice_reply(request)
-        response = self.speaking.response
-        if reply is not None and response is not None:
-            if not response.is_done and reply.ending is not None:
+        if reply is not None:
+            if reply.ending is not None:
                 self.speaking.fire(Say.DRAINED)
         else:
             self.side.settle(request)

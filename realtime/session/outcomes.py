@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from realtime.session.creation import Creation, Debt, Failure
 from realtime.session.prompt import CONTINUE
-from realtime.session.speaking import Creation, Failure
 from realtime.session.table import Guess, Say
 
 if TYPE_CHECKING:
     from realtime.session.context import Context
     from realtime.session.drafting import DraftingRegion
     from realtime.session.listening import ListeningRegion
+    from realtime.session.side import SideResponses
     from realtime.session.speaking import SpeakingRegion
     from realtime.session.turn import Turn
     from realtime.session.turns import Turns
@@ -29,12 +30,14 @@ class Outcomes:
         listening: ListeningRegion,
         speaking: SpeakingRegion,
         drafting: DraftingRegion,
+        side: SideResponses,
     ) -> None:
         """Give the parts that need each other to each other, once."""
         self.turns = turns
         self.listening = listening
         self.speaking = speaking
         self.drafting = drafting
+        self.side = side
 
     @property
     def _is_more_to_come(self) -> bool:
@@ -42,14 +45,17 @@ class Outcomes:
         return self.listening.is_in_turn or self.turns.is_concluding
 
     def turn_committed(self, turn: Turn, version: tuple[int, int]) -> None:
-        if not turn.wants_reply:
+        speaking = self.speaking
+        if self._is_more_to_come:
             self.drafting.fire(Guess.ABORT)
-        elif self._is_more_to_come:
+            if turn.wants_reply:
+                speaking.debt = Debt.ANSWER
+        elif not turn.wants_reply:
             self.drafting.fire(Guess.ABORT)
-            self.speaking.owes_reply = True
-        elif self.speaking.is_busy:
+            speaking.debt = Debt.NOTHING
+        elif speaking.is_busy:
             self.drafting.fire(Guess.ABORT)
-            self.speaking.answer(Say.COMMIT, Creation(turn=turn))
+            speaking.answer(Say.COMMIT, Creation(turn=turn))
         else:
             waits_for = frozenset(self.turns.untranscribed)
             draft = None
@@ -57,27 +63,47 @@ class Outcomes:
                 self.drafting.fire(Guess.ABORT)
             else:
                 draft = self.drafting.take(turn, version)
-            self.speaking.answer(Say.COMMIT, Creation(turn=turn, draft=draft, waits_for=waits_for))
+            speaking.answer(Say.COMMIT, Creation(turn=turn, draft=draft, waits_for=waits_for))
 
     def turn_discarded(self, turn: Turn) -> None:
         """Nothing was said. What the noise cut short goes on; what was asked is answered."""
         self.drafting.fire(Guess.ABORT)
-        speaking = self.speaking
-        if self._is_more_to_come or speaking.is_busy or not turn.wants_reply:
+        if self._is_more_to_come:
             return
-        if speaking.owes_reply:
-            waits_for = frozenset(self.turns.untranscribed)
-            speaking.answer(Say.COMMIT, Creation(waits_for=waits_for))
-        elif turn.interrupted is not None:
-            speaking.answer(Say.COMMIT, Creation(closing=CONTINUE))
+        if turn.wants_reply:
+            self._pay_debt()
+        self.speaking.debt = Debt.NOTHING
+
+    def turn_dropped(self) -> None:
+        """The client forgets what was said; what it cut short stays cut, as the user wished."""
+        if self._is_more_to_come:
+            return
+        if self.speaking.debt is Debt.ANSWER:
+            self._pay_debt()
+        self.speaking.debt = Debt.NOTHING
 
     def turn_failed(self, turn: Turn, code: str, message: str) -> None:
         self.drafting.fire(Guess.ABORT)
-        if turn.wants_reply and not self._is_more_to_come and not self.speaking.is_busy:
+        if self._is_more_to_come:
+            self.ctx.report_failure(code, message)
+            return
+        self.speaking.debt = Debt.NOTHING
+        if turn.wants_reply and not self.speaking.is_busy:
             creation = Creation(turn=turn, failure=Failure(code, message))
             self.speaking.answer(Say.COMMIT, creation)
         else:
             self.ctx.report_failure(code, message)
+
+    def _pay_debt(self) -> None:
+        speaking = self.speaking
+        match speaking.debt:
+            case Debt.NOTHING:
+                pass
+            case Debt.CONTINUATION:
+                speaking.answer(Say.COMMIT, Creation(closing=CONTINUE))
+            case Debt.ANSWER:
+                waits_for = frozenset(self.turns.untranscribed)
+                speaking.answer(Say.COMMIT, Creation(waits_for=waits_for))
 
     def turn_heard(self, turn: Turn) -> None:
         if turn is self.listening.turn:
@@ -85,7 +111,8 @@ class Outcomes:
 
     def item_transcribed(self, item_id: str) -> None:
         self.speaking.transcribed(item_id)
-        self.speaking.progress()
+        self.side.transcribed(item_id)
 
     def item_failed(self, item_id: str, code: str, message: str) -> None:
         self.speaking.transcription_failed(item_id, code, message)
+        self.side.transcription_failed(item_id, code, message)

@@ -9,6 +9,8 @@ from __future__ import annotations
 from bisect import bisect_right
 from dataclasses import dataclass, field
 
+ROUNDING_MS = 1  # sums of frames against their total; and clients report whole milliseconds
+
 
 @dataclass(slots=True)
 class Track:
@@ -23,16 +25,27 @@ class Track:
     spans: list[tuple[float, int]] = field(default_factory=list[tuple[float, int]])
     marks: list[tuple[int, int]] = field(default_factory=list[tuple[int, int]])
     stopped_at_ms: float | None = None  # when an interruption silenced it
-    known_ms: float | None = None  # played time by report or truncation
+    known_ms: float | None = None  # played time by report
+    cut_ms: int | None = None  # where the client truncated it
     is_complete: bool = False  # nothing more will be sent
 
     @property
     def sent_ms(self) -> float:
         return self.sent_samples * 1000 / self.rate_hz
 
+    @property
+    def is_heard_out(self) -> bool:
+        """Whether the client cut nothing away, though it truncated."""
+        return (
+            self.is_complete
+            and self.cut_ms is not None
+            and self.cut_ms + ROUNDING_MS >= self.sent_ms
+        )
+
     def heard_ms(self, now_ms: float) -> float:
-        if self.known_ms is not None:
-            return min(self.known_ms, self.sent_ms)
+        known_ms = self.known_ms if self.cut_ms is None else self.cut_ms
+        if known_ms is not None:
+            return min(known_ms, self.sent_ms)
         until_ms = now_ms if self.stopped_at_ms is None else min(now_ms, self.stopped_at_ms)
         heard = 0.0
         for start_ms, samples in self.spans:
@@ -73,9 +86,8 @@ class Playback:
     def forget(self, item_id: str) -> None:
         self._tracks.pop(item_id, None)
 
-    def send(self, item_id: str, samples: int, now_ms: float) -> None:
+    def send(self, track: Track, samples: int, now_ms: float) -> None:
         """`samples` more of an item leave now; they play behind what was sent before."""
-        track = self._tracks[item_id]
         start_ms = max(self.end_ms, now_ms)
         if track.spans:
             last_start_ms, last_samples = track.spans[-1]
@@ -103,9 +115,3 @@ class Playback:
         track = self._tracks.get(item_id)
         if track is not None:
             track.known_ms = max(played_ms, track.known_ms or 0.0)
-
-    def truncate(self, item_id: str, audio_ms: float) -> None:
-        """The client says where it stopped; this moves the mark either way."""
-        track = self._tracks.get(item_id)
-        if track is not None:
-            track.known_ms = audio_ms

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from realtime.session.effects import PromptCall, PromptMessage
 from realtime.session.items import ItemKind, ItemStatus, PartKind, Role
+from realtime.session.playback import ROUNDING_MS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -20,7 +21,6 @@ CONTINUE = (
 )
 STILL_THERE = "The user has said nothing for a while. Ask briefly whether they are still there."
 
-ROUNDING_MS = 1  # sums of frames against their total; and clients report whole milliseconds
 _SPOKEN = (PartKind.OUTPUT_AUDIO, PartKind.INPUT_AUDIO, PartKind.OUTPUT_TEXT, PartKind.INPUT_TEXT)
 
 

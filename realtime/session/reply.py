@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from dataclasses import dataclass, field
+
+CUT_SHORT = ("length", "content_filter")
+FRAME_MS = 40  # audio leaves in such frames; less than one waits for more
 
 
 @dataclass(slots=True)
 class ReplyCall:
+    index: int  # the model's own count
     call_id: str
     name: str
     arguments: str = ""
@@ -26,6 +31,11 @@ class Ending:
     @property
     def has_failed(self) -> bool:
         return bool(self.code)
+
+    @property
+    def is_natural(self) -> bool:
+        """Whether the model stopped of itself, so that its last words and call are whole."""
+        return not self.has_failed and self.reason not in CUT_SHORT
 
 
 @dataclass(slots=True)
@@ -55,6 +65,12 @@ class Reply:
         """Whether everything that was made has left. More may be made unless it has ended."""
         return self.sent_samples >= self.produced_samples
 
+    @property
+    def is_used_up(self) -> bool:
+        """Whether nothing can leave before more is made."""
+        unsent = self.produced_samples - self.sent_samples
+        return unsent * 1000 < FRAME_MS * self.rate_hz
+
     def add_text(self, text: str, now_ms: float) -> None:
         if self.first_text_ms is None and text:
             self.first_text_ms = now_ms
@@ -70,18 +86,17 @@ class Reply:
         self.last_output_ms = now_ms
 
     def add_call(self, index: int, call_id: str, name: str, arguments: str, now_ms: float) -> None:
-        """A piece of call `index`; pieces of an index out of order belong to the last call."""
-        if index >= len(self.calls):
-            self.calls.append(ReplyCall(call_id, name))
-        self.calls[min(index, len(self.calls) - 1)].arguments += arguments
+        """A piece of call `index`. Models write one call after another: a piece of an earlier
+        index than the last one's is taken for the last call's, since that one alone is open.
+        """
+        if not self.calls or index > self.calls[-1].index:
+            self.calls.append(ReplyCall(index, call_id, name))
+        self.calls[-1].arguments += arguments
         self.last_output_ms = now_ms
 
     def characters_leaving(self, samples: int) -> int:
         """How much text may be shown once `samples` have left: all of the chunks that began."""
-        shown = 0
-        before = 0
-        for end_samples, text_end in self.marks:
-            if before >= samples:
-                break
-            shown, before = text_end, end_samples
-        return shown
+        if not self.marks:
+            return 0
+        place = bisect_left(self.marks, samples, key=lambda mark: mark[0])
+        return self.marks[min(place, len(self.marks) - 1)][1]

@@ -16,6 +16,7 @@ from realtime.session.notices import (
     ItemTruncated,
     SessionUpdated,
 )
+from realtime.session.playback import ROUNDING_MS
 
 if TYPE_CHECKING:
     from realtime.session.context import Context
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
     from realtime.session.settings import SessionSettings
     from realtime.session.turns import Turns
 
-ROUNDING_MS = 1  # official clients round the played time up
 ECHOED = "echoed:"  # a patch of a field that is only kept and echoed
 
 
@@ -72,7 +72,7 @@ def update_session(ctx: Context, event: ClientSessionUpdate) -> bool:
 
 def create_item(ctx: Context, event: ClientItemCreate, turns: Turns) -> None:
     item, previous = event.item, event.previous_item_id
-    if item.id and item.id in ctx.conversation:
+    if item.id and ctx.conversation.is_taken(item.id):
         ctx.refuse(
             "item_create_duplicate_item_id",
             f"Error adding item: an item with id '{item.id}' already exists.",
@@ -95,12 +95,13 @@ def create_item(ctx: Context, event: ClientItemCreate, turns: Turns) -> None:
         or (ctx.ids.make("call") if item.kind is ItemKind.FUNCTION_CALL else None),
     )
     told_previous = ctx.conversation.insert(item, previous)
-    ctx.user_was_active = True
+    if item.role is Role.USER:
+        ctx.has_prompted = False
     ctx.tell(ItemAdded(item, told_previous))
     ctx.tell(ItemDone(item, told_previous))
-    for part in item.parts:
+    for index, part in enumerate(item.parts):
         if part.kind is PartKind.INPUT_AUDIO and part.audio_handle and part.text is None:
-            turns.recognise_item(item.id, part.audio_handle, part.audio_ms)
+            turns.recognise_item(item.id, index, part.audio_handle, part.audio_ms)
 
 
 def _answer_call(ctx: Context, item: Item) -> bool:
@@ -112,14 +113,14 @@ def _answer_call(ctx: Context, item: Item) -> bool:
             "item.call_id",
         )
         return False
-    if ctx.tools.is_answered(call_id):
+    if ctx.conversation.is_answered(call_id):
         ctx.refuse(
             "tool_call_already_answered",
             f"Tool call ID '{call_id}' has an output already.",
             "item.call_id",
         )
         return False
-    ctx.tools.answer(call_id)
+    ctx.settle_tool(call_id)
     return True
 
 
@@ -135,7 +136,7 @@ def retrieve_item(ctx: Context, event: ClientItemRetrieve) -> None:
         ctx.tell(ItemRetrieved(item))
 
 
-def delete_item(ctx: Context, event: ClientItemDelete) -> None:
+def delete_item(ctx: Context, event: ClientItemDelete, turns: Turns) -> None:
     item = ctx.conversation.get(event.item_id)
     if item is None:
         ctx.refuse(
@@ -144,12 +145,13 @@ def delete_item(ctx: Context, event: ClientItemDelete) -> None:
             "item_id",
         )
         return
-    if item.kind is ItemKind.FUNCTION_CALL_OUTPUT and item.call_id is not None:
-        ctx.tools.unanswer(item.call_id)
+    if item.kind is ItemKind.FUNCTION_CALL and item.call_id is not None:
+        ctx.settle_tool(item.call_id)
     ctx.conversation.remove(item.id)
     ctx.playback.forget(item.id)
     ctx.emit(ForgetItemAudio(item.id))
     ctx.tell(ItemDeleted(item.id))
+    turns.forget_item(item.id)
 
 
 def truncate_item(ctx: Context, event: ClientItemTruncate) -> None:
@@ -178,7 +180,7 @@ def truncate_item(ctx: Context, event: ClientItemTruncate) -> None:
             "audio_end_ms",
         )
         return
-    limit_ms = ctx.truncated_ms.get(item.id, track.sent_ms)
+    limit_ms = track.sent_ms if track.cut_ms is None else track.cut_ms
     if event.audio_end_ms > limit_ms + ROUNDING_MS:
         ctx.refuse(
             "invalid_value",
@@ -186,9 +188,7 @@ def truncate_item(ctx: Context, event: ClientItemTruncate) -> None:
             "audio_end_ms",
         )
         return
-    audio_ms = min(event.audio_end_ms, int(limit_ms))
-    ctx.truncated_ms[item.id] = audio_ms
-    ctx.playback.truncate(item.id, audio_ms)
+    audio_ms = track.cut_ms = min(event.audio_end_ms, int(limit_ms))
     ctx.conversation.update(ctx.cut_item(item))
     ctx.emit(TrimItemAudio(item.id, audio_ms))
     ctx.tell(ItemTruncated(item.id, index, event.audio_end_ms))

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from realtime.session.creation import Creation
+from realtime.session.deadlines import Due
 from realtime.session.items import Item, ItemKind, ItemReference, Part, PartKind, Role
 from realtime.session.notices import InputCommitted, ItemAdded, ItemDone, TimeoutTriggered
 from realtime.session.policy import SAMPLES_PER_MS
 from realtime.session.prompt import STILL_THERE
-from realtime.session.settings import SessionType
-from realtime.session.speaking import Creation
-from realtime.session.states import Listening, Speaking
+from realtime.session.settings import ServerVad, SessionType
+from realtime.session.states import Listening
 from realtime.session.table import Say
 
 if TYPE_CHECKING:
     from realtime.session.context import Context
     from realtime.session.events import ClientResponseCancel, ClientResponseCreate
     from realtime.session.listening import ListeningRegion
+    from realtime.session.settings import ResponseOptions
     from realtime.session.side import SideResponses
     from realtime.session.speaking import SpeakingRegion
     from realtime.session.turns import Turns
@@ -52,11 +54,19 @@ def create_response(
             "Cannot update a conversation's voice if assistant audio is present.",
         )
         return
+    waits_for = _awaited_texts(options, turns)
     if options.out_of_band:
-        side.create(options)
+        side.create(options, waits_for)
     else:
-        waits_for = frozenset(turns.untranscribed)
         speaking.answer(Say.CREATE, Creation(options, waits_for=waits_for))
+
+
+def _awaited_texts(options: ResponseOptions, turns: Turns) -> frozenset[str]:
+    """Items of the prompt whose text is still to come."""
+    awaited = turns.untranscribed
+    if options.input is not None:
+        awaited &= {entry.id for entry in options.input if isinstance(entry, ItemReference)}
+    return frozenset(awaited)
 
 
 def cancel_response(
@@ -71,14 +81,33 @@ def cancel_response(
         speaking.reject("response_cancel_not_active")
 
 
+def watch_for_idleness(
+    ctx: Context, listening: ListeningRegion, speaking: SpeakingRegion, turns: Turns
+) -> None:
+    """The idle timer runs exactly while a reply is heard out, and nobody speaks or works.
+
+    It never follows itself: after one prompt it waits for a sign of the user.
+    """
+    detection = ctx.settings.turn_detection
+    if (
+        isinstance(detection, ServerVad)
+        and detection.idle_timeout_ms is not None
+        and speaking.has_answered
+        and not ctx.has_prompted
+        and listening.state in (Listening.QUIET, Listening.ONSET_QUIET)
+        and not turns.is_concluding
+        and not ctx.tools.is_waiting
+    ):
+        if not ctx.deadlines.armed(Due.IDLE):
+            ctx.deadlines.arm(Due.IDLE, ctx.now_ms + detection.idle_timeout_ms)
+    else:
+        ctx.deadlines.disarm(Due.IDLE)
+
+
 def prompt_idle_user(ctx: Context, listening: ListeningRegion, speaking: SpeakingRegion) -> None:
     """The user has been silent for the session's idle timeout: commit an empty turn, ask."""
-    if (
-        listening.state is not Listening.QUIET
-        or speaking.state is not Speaking.IDLE
-        or ctx.tools.is_waiting
-    ):
-        return
+    if listening.state is not Listening.QUIET:
+        return  # perhaps they are about to speak; if not, the timer runs anew
     start, end = listening.buffer_start, ctx.position
     item = Item(
         ctx.ids.make("item"),
@@ -89,7 +118,7 @@ def prompt_idle_user(ctx: Context, listening: ListeningRegion, speaking: Speakin
     ctx.tell(TimeoutTriggered(item.id, start // SAMPLES_PER_MS, end // SAMPLES_PER_MS))
     previous = ctx.conversation.insert(item)
     listening.buffer_start = end
-    ctx.user_was_active = False
+    ctx.has_prompted = True
     ctx.tell(InputCommitted(item.id, previous))
     ctx.tell(ItemAdded(item, previous))
     ctx.tell(ItemDone(item, previous))

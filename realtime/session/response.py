@@ -115,7 +115,7 @@ class Response:
         fresh = samples - reply.sent_samples
         reply.sent_samples = max(reply.sent_samples, samples)
         if fresh > 0 and self._track is not None:
-            ctx.playback.send(self._message.item_id, fresh, ctx.now_ms)
+            ctx.playback.send(self._track, fresh, ctx.now_ms)
         self._tell_text(ctx, reply.characters_leaving(samples))
 
     def fade(self, samples: int) -> None:
@@ -251,9 +251,11 @@ class Response:
         reply = self.reply
         if reply is None or self.is_done:
             return
-        has_ended = reply.ending is not None and not reply.ending.has_failed
+        has_ended = reply.ending is not None and reply.ending.is_natural
         for place, call in enumerate(reply.calls):
             if place == len(self._calls):
+                if not call.call_id or call.call_id in ctx.conversation.call_ids():
+                    call.call_id = ctx.ids.make("call")  # models may number their calls anew
                 item = Item(
                     ctx.ids.make("item"),
                     ItemKind.FUNCTION_CALL,
@@ -311,10 +313,14 @@ class Response:
     def _finish_item(self, ctx: Context, index: int, item: Item) -> None:
         self._output[index] = item
         ctx.tell(OutputItemDone(self.id, index, item))
-        if not self.shape.out_of_band and item.id in ctx.conversation:
+        if self.shape.out_of_band:
+            return
+        if item.id in ctx.conversation:
             previous = ctx.conversation.announced_previous(item.id)
             ctx.replace_reply_item(item)
             ctx.tell(ItemDone(item, previous))
+        else:
+            ctx.conversation.release(item.id)
 
     def _snapshot(
         self,

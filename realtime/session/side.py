@@ -26,6 +26,7 @@ class SideResponses:
     def __init__(self, ctx: Context) -> None:
         self.ctx = ctx
         self._responses: dict[str, Response] = {}
+        self._waiting: dict[str, ResponseOptions] = {}  # for the text of an item, by response
 
     def __contains__(self, response_id: str) -> bool:
         return response_id in self._responses
@@ -33,7 +34,7 @@ class SideResponses:
     def __len__(self) -> int:
         return len(self._responses)
 
-    def create(self, options: ResponseOptions) -> None:
+    def create(self, options: ResponseOptions, waits_for: frozenset[str]) -> None:
         ctx = self.ctx
         if len(self._responses) >= MOST_AT_ONCE:
             ctx.refuse(
@@ -43,12 +44,38 @@ class SideResponses:
             return
         response_id = ctx.ids.make("resp")
         response = Response(
-            response_id, shape_response(ctx, options), f"side:{response_id}", 0, Ledger()
+            response_id,
+            shape_response(ctx, options),
+            f"side:{response_id}",
+            0,
+            Ledger(),
+            waits_for=set(waits_for),
         )
         self._responses[response_id] = response
         response.create(ctx)
-        response.reply = start_reply(ctx, response.shape, options)
+        if waits_for:
+            self._waiting[response_id] = options
+        else:
+            self._start(response, options)
         self._await_output(response)
+
+    def _start(self, response: Response, options: ResponseOptions) -> None:
+        response.reply = start_reply(self.ctx, response.shape, options)
+
+    def transcribed(self, item_id: str) -> None:
+        """An item's text came; the prompts that missed it may be complete now."""
+        for response_id in list(self._waiting):
+            response = self._responses[response_id]
+            response.waits_for.discard(item_id)
+            if not response.waits_for:
+                self._start(response, self._waiting.pop(response_id))
+
+    def transcription_failed(self, item_id: str, code: str, message: str) -> None:
+        for response_id in list(self._waiting):
+            response = self._responses[response_id]
+            if item_id in response.waits_for:
+                response.fail(self.ctx, code, message)
+                self._forget(response)
 
     def find(self, request: str) -> Reply | None:
         """The reply that a stage request belongs to."""
@@ -87,10 +114,9 @@ class SideResponses:
 
     def starve(self, response_id: str) -> None:
         response = self._responses.get(response_id)
-        reply = response.reply if response else None
-        if response is None or reply is None:
+        if response is None:
             return
-        if not reply.is_drained:
+        if response.reply is not None and not response.reply.is_used_up:
             self._await_output(response)
             return
         self._end(response)
@@ -117,6 +143,7 @@ class SideResponses:
     def _forget(self, response: Response) -> None:
         self.ctx.deadlines.disarm(Due.STARVED, response.id)
         self._responses.pop(response.id, None)
+        self._waiting.pop(response.id, None)
 
     def _by_request(self, request: str) -> Response | None:
         for response in self._responses.values():

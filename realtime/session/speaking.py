@@ -2,52 +2,27 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from realtime.session.creation import Creation, Debt, Failure
 from realtime.session.deadlines import Due
 from realtime.session.effects import CutLane, HoldLane, Observe, ReleaseLane
 from realtime.session.ledger import Ledger, Stamp
 from realtime.session.notices import ResponseStatus
 from realtime.session.region import Region
-from realtime.session.reply_request import STANDARD, shape_response, start_reply
+from realtime.session.reply_request import shape_response, start_reply
 from realtime.session.response import VOICE_LANE, Response
-from realtime.session.settings import ResponseOptions, ServerVad
 from realtime.session.states import Speaking
 from realtime.session.table import SPEAKING, Say
-from realtime.session.turn import Turn
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from realtime.session.context import Context
-    from realtime.session.reply import Reply
 
 NO_FIRST_OUTPUT = "reply_timeout"
 STALLED = "reply_stalled"
 WORTH_CONTINUING_MS = 500  # less than a word or two is better left unsaid
-
-
-@dataclass(frozen=True, slots=True)
-class Failure:
-    code: str
-    message: str
-
-
-@dataclass(frozen=True, slots=True)
-class Creation:
-    """Why and how a response is made.
-
-    draft: outputs that exist already. failure: what makes it fail at once.
-    closing: a system message for this reply alone. waits_for: items whose text is due first.
-    """
-
-    options: ResponseOptions = STANDARD
-    turn: Turn | None = None
-    draft: Reply | None = None
-    failure: Failure | None = None
-    closing: str | None = None
-    waits_for: frozenset[str] = frozenset()
 
 
 class SpeakingRegion(Region[Speaking, Say]):
@@ -59,12 +34,21 @@ class SpeakingRegion(Region[Speaking, Say]):
         super().__init__(ctx, SPEAKING, Speaking.IDLE)
         self.response: Response | None = None
         self.epoch = 0
-        self.owes_reply = False  # a committed turn has had no answer
+        self.debt = Debt.NOTHING
         self._is_onset = is_onset
         self._untranscribed = untranscribed
         self._queued: Creation | None = None
         self._creation = Creation()
         self._has_begun = False  # whether the running response may be seen
+
+    @property
+    def has_answered(self) -> bool:
+        """Whether the lane is silent after a response that came to its end."""
+        return (
+            self.state is Speaking.IDLE
+            and self.response is not None
+            and self.response.status is ResponseStatus.COMPLETED
+        )
 
     @property
     def is_busy(self) -> bool:
@@ -88,7 +72,7 @@ class SpeakingRegion(Region[Speaking, Say]):
         elif self.state is Speaking.SPEAKING:
             response.advance(self.ctx)
             self._await_output()
-        elif self.state is Speaking.HELD:
+        elif self.state is Speaking.HELD and self._has_begun:
             response.advance_calls(self.ctx)
         if reply.ending is not None and not response.is_done:
             self.fire(Say.FAILED if reply.ending.has_failed else Say.GENERATED)
@@ -96,10 +80,11 @@ class SpeakingRegion(Region[Speaking, Say]):
     def transcribed(self, item_id: str) -> None:
         """An item's text came; the prompt may be complete now."""
         response = self.response
-        if response is not None and item_id in response.waits_for:
-            response.waits_for.discard(item_id)
-            if not response.waits_for and response.reply is None:
-                self._start(response)
+        if response is None or response.is_done or item_id not in response.waits_for:
+            return
+        response.waits_for.discard(item_id)
+        if not response.waits_for:
+            self._start(response)
 
     def transcription_failed(self, item_id: str, code: str, message: str) -> None:
         response = self.response
@@ -124,7 +109,7 @@ class SpeakingRegion(Region[Speaking, Say]):
         ctx, turn = self.ctx, creation.turn
         self._creation = creation
         self._has_begun = False
-        self.owes_reply = False
+        self.debt = Debt.NOTHING
         ledger = Ledger(turn.number if turn else None, drafted=creation.draft is not None)
         if turn is not None:
             for stamp, at_ms in (
@@ -143,7 +128,6 @@ class SpeakingRegion(Region[Speaking, Say]):
             ledger,
             waits_for=set(creation.waits_for),
         )
-        ctx.deadlines.disarm(Due.IDLE)
         response.create(ctx)
         if creation.failure is not None:
             was = self.state
@@ -154,6 +138,7 @@ class SpeakingRegion(Region[Speaking, Say]):
             response.reply = creation.draft
         elif not response.waits_for:
             self._start(response)
+        ctx.deadlines.disarm(Due.HOLD)
         ctx.deadlines.arm(Due.FIRST_OUTPUT, ctx.now_ms + ctx.policy.first_output_ms)
         return Speaking.WAITING
 
@@ -165,6 +150,7 @@ class SpeakingRegion(Region[Speaking, Say]):
         """One slot: a later turn's answer takes the earlier ones along."""
         assert isinstance(creation, Creation)
         self._queued = creation
+        self.debt = Debt.NOTHING
         return self.state
 
     def begin(self, _: object) -> Speaking:
@@ -251,11 +237,12 @@ class SpeakingRegion(Region[Speaking, Say]):
         if reply is None or self.state is not Speaking.SPEAKING:
             return
         silent_since_ms = max(ctx.playback.end_ms, reply.last_output_ms)
-        if reply.is_drained and ctx.now_ms - silent_since_ms >= ctx.policy.starve_ms:
+        since_ms = silent_since_ms if reply.is_used_up else ctx.now_ms
+        due_ms = since_ms + ctx.policy.starve_ms
+        if due_ms <= ctx.now_ms:
             self.fire(Say.STARVED)
         else:
-            since_ms = silent_since_ms if reply.is_drained else ctx.now_ms
-            ctx.deadlines.arm(Due.STARVED, since_ms + ctx.policy.starve_ms)
+            ctx.deadlines.arm(Due.STARVED, due_ms)
 
     def starve(self, _: object) -> Speaking:
         response = self.response
@@ -287,7 +274,6 @@ class SpeakingRegion(Region[Speaking, Say]):
         queued, self._queued = self._queued, None
         if queued is not None:
             return self._create_queued(queued)
-        self._arm_idle()
         return Speaking.IDLE
 
     def _create_queued(self, queued: Creation) -> Speaking:
@@ -296,20 +282,18 @@ class SpeakingRegion(Region[Speaking, Say]):
             Creation(queued.options, queued.turn, closing=queued.closing, waits_for=waits_for)
         )
 
-    def interrupt(self, turn: object) -> Speaking:
+    def interrupt(self, _: object) -> Speaking:
         """The user talks: what was queued is answered together with what they say now."""
-        assert isinstance(turn, Turn) and self.response is not None
-        # An answer that nobody heard is still owed, should this turn come to nothing.
-        self.owes_reply = self.owes_reply or self._queued is not None or not self._has_begun
-        self._queued = None
-        turn.interrupted = self._unfinished()
+        if self._queued is not None or not self._has_begun:
+            self.debt = Debt.ANSWER
+            self._queued = None
+        self._owe_rest()
         self._cut("turn_detected")
         return Speaking.IDLE
 
-    def cut_tail(self, turn: object) -> Speaking:
+    def cut_tail(self, _: object) -> Speaking:
         """The response is done already; only its sound ends."""
-        assert isinstance(turn, Turn)
-        turn.interrupted = self._unfinished()
+        self._owe_rest()
         self._silence(None, 0)
         return Speaking.IDLE
 
@@ -321,25 +305,28 @@ class SpeakingRegion(Region[Speaking, Say]):
     def break_off(self, _: object) -> Speaking:
         """The client is gone."""
         self._queued = None
-        self.owes_reply = False
-        self.ctx.deadlines.disarm(Due.IDLE)
+        self.debt = Debt.NOTHING
         if self.response is not None and not self.response.is_done:
             self._cut("client_cancelled")
         else:
             self._silence(None, 0)
         return Speaking.IDLE
 
-    def _unfinished(self) -> str | None:
-        """The response's id, if enough of it was unheard to be worth going on with."""
+    def forget_debt(self, _: object) -> Speaking:
+        self.debt = Debt.NOTHING
+        return self.state
+
+    def _owe_rest(self) -> None:
+        """If enough of the reply was unheard to be worth going on with."""
         response = self.response
         reply = response.reply if response else None
         if response is None or reply is None or not self._has_begun:
-            return None
+            return
         track = self.ctx.playback.get(response.message_item_id or "")
         heard_ms = track.heard_ms(self.ctx.now_ms) if track else 0.0
         unheard_ms = reply.produced_samples * 1000 / reply.rate_hz - heard_ms
-        is_over = reply.ending is not None and unheard_ms < WORTH_CONTINUING_MS
-        return None if is_over else response.id
+        if reply.ending is None or unheard_ms >= WORTH_CONTINUING_MS:
+            self.debt = max(self.debt, Debt.CONTINUATION)
 
     def _cut(self, reason: str) -> None:
         """Fade, bump the epoch and clear, tell the terminals, abort, mark what was heard."""
@@ -347,7 +334,7 @@ class SpeakingRegion(Region[Speaking, Say]):
         assert response is not None
         reply = response.reply
         fade = 0
-        if reply is not None and self._has_begun:
+        if reply is not None and response.message_item_id is not None:
             unsent = reply.produced_samples - reply.sent_samples
             fade = min(unsent, ctx.policy.fade_ms * reply.rate_hz // 1000)
             response.fade(fade)
@@ -375,15 +362,3 @@ class SpeakingRegion(Region[Speaking, Say]):
         response = self.response
         if response is not None:
             self.ctx.emit(Observe(response.ledger.close(response.id, response.status)))
-
-    def _arm_idle(self) -> None:
-        """The idle prompt counts from the end of playback and never follows itself."""
-        detection, ctx = self.ctx.settings.turn_detection, self.ctx
-        if (
-            isinstance(detection, ServerVad)
-            and detection.idle_timeout_ms is not None
-            and ctx.user_was_active
-            and self.response is not None
-            and self.response.status == ResponseStatus.COMPLETED
-        ):
-            ctx.deadlines.arm(Due.IDLE, ctx.now_ms + detection.idle_timeout_ms)

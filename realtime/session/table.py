@@ -101,7 +101,7 @@ _VOICED = Ignore("the voice is up already", never=True)
 _SILENT = Ignore("the voice is down already", never=True)
 _NO_PAUSE = Ignore("only a pause is waited out", never=True)
 _NOT_CONFIRMABLE = Ignore("only an onset is confirmed", never=True)
-_LATE_VERDICT = Ignore("the judge speaks of a pause that is over")
+_LATE_VERDICT = Ignore("a question dies with its pause; late answers match none", never=True)
 
 L = Listening
 LISTENING: dict[tuple[Listening, Hear], Cell] = {
@@ -188,18 +188,18 @@ SPEAKING: dict[tuple[Speaking, Say], Cell] = {
     (S.IDLE, Say.PLAYED): _STILL_SENDING,
     (S.IDLE, Say.STARVED): _OF_NO_RESPONSE,
     (S.IDLE, Say.CANCEL): _NOT_ACTIVE,
-    (S.IDLE, Say.DISCONNECT): Ignore("nothing to end"),
+    (S.IDLE, Say.DISCONNECT): Move("forget_debt", (S.IDLE,)),
     (S.WAITING, Say.COMMIT): Move("queue", (S.WAITING,)),
     (S.WAITING, Say.CREATE): _ONE_AT_A_TIME,
     (S.WAITING, Say.FIRST_OUTPUT): Move("begin", (S.SPEAKING, S.HELD)),
     (S.WAITING, Say.HOLD): _NOTHING_SOUNDS,
     (S.WAITING, Say.RELEASE): _NOTHING_SOUNDS,
     (S.WAITING, Say.INTERRUPT): Move("interrupt", (S.IDLE,)),
-    (S.WAITING, Say.GENERATED): Move("finish_empty", (S.IDLE, S.WAITING)),
-    (S.WAITING, Say.FAILED): Move("fail", (S.IDLE, S.WAITING)),
+    (S.WAITING, Say.GENERATED): Move("finish_empty", (S.TAIL, S.IDLE, S.WAITING)),
+    (S.WAITING, Say.FAILED): Move("fail", (S.TAIL, S.IDLE, S.WAITING)),
     (S.WAITING, Say.DRAINED): Ignore("nothing was said yet", never=True),
     (S.WAITING, Say.PLAYED): Ignore("what still plays is of the response before"),
-    (S.WAITING, Say.STARVED): Move("fail", (S.IDLE, S.WAITING)),
+    (S.WAITING, Say.STARVED): Move("fail", (S.TAIL, S.IDLE, S.WAITING)),
     (S.WAITING, Say.CANCEL): Move("cancel", (S.IDLE, S.WAITING)),
     (S.WAITING, Say.DISCONNECT): Move("break_off", (S.IDLE,)),
     (S.SPEAKING, Say.COMMIT): Move("queue", (S.SPEAKING,)),
@@ -260,7 +260,7 @@ D = Drafting
 DRAFTING: dict[tuple[Drafting, Guess], Cell] = {
     (D.NONE, Guess.START): Move("start", (D.RUNNING,)),
     (D.NONE, Guess.ABORT): Ignore("no draft runs"),
-    (D.NONE, Guess.STALE): Ignore("no draft runs"),
+    (D.NONE, Guess.STALE): Ignore("no draft runs", never=True),
     (D.NONE, Guess.TAKE): Ignore("no draft runs; the reply starts afresh"),
     (D.NONE, Guess.FAILED): Ignore("failures belong to a running draft", never=True),
     (D.RUNNING, Guess.START): Ignore("one draft per pause", never=True),
@@ -272,7 +272,7 @@ DRAFTING: dict[tuple[Drafting, Guess], Cell] = {
 
 _NOT_OPEN = Ignore("the session has not begun")
 _OVER = Ignore("the session is over")
-_HERE = Ignore("the client is here", never=True)
+_OF_LIVING_SESSIONS = (Live.SPOKEN_OUT, Live.EXPIRED)
 
 C = Lifecycle
 LIFECYCLE: dict[tuple[Lifecycle, Live], Cell] = {
@@ -288,7 +288,7 @@ LIFECYCLE: dict[tuple[Lifecycle, Live], Cell] = {
     (C.LIVE, Live.GONE): Move("close", (C.CLOSED,)),
     (C.LIVE, Live.BACK): Ignore("the client is here"),
     (C.LIVE, Live.SHUT_DOWN): Move("drain", (C.DRAINING, C.CLOSED)),
-    (C.LIVE, Live.SPOKEN_OUT): Ignore("nobody waits for the end"),
+    (C.LIVE, Live.SPOKEN_OUT): Ignore("nobody waits for the end", never=True),
     (C.LIVE, Live.EXPIRED): Ignore("nothing expires", never=True),
     (C.PARKED, Live.OPENED): Ignore("a session begins once"),
     (C.PARKED, Live.LOST): Ignore("the socket is lost already"),
@@ -304,7 +304,8 @@ LIFECYCLE: dict[tuple[Lifecycle, Live], Cell] = {
     (C.DRAINING, Live.SHUT_DOWN): Ignore("it ends already"),
     (C.DRAINING, Live.SPOKEN_OUT): Move("close", (C.CLOSED,)),
     (C.DRAINING, Live.EXPIRED): Move("close", (C.CLOSED,)),
-    **{(C.CLOSED, signal): _OVER for signal in Live},
+    **{(C.CLOSED, signal): _OVER for signal in Live if signal not in _OF_LIVING_SESSIONS},
+    **{(C.CLOSED, signal): Ignore("nothing is due", never=True) for signal in _OF_LIVING_SESSIONS},
 }
 
 State = TypeVar("State", bound=Enum)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from realtime.session.policy import SAMPLES_PER_MS
+
 
 @dataclass(slots=True)
 class Turn:
@@ -16,7 +18,6 @@ class Turn:
     revision: int = 0
     is_announced: bool = False  # speech_started was sent
     is_manual: bool = False  # ended by the client: keeps its item whatever was heard
-    interrupted: str | None = None  # the response that it cut short
     wants_reply: bool = False  # its commit is answered without being asked
     drafted_revision: int = -1  # the revision that a draft was begun for
 
@@ -30,12 +31,17 @@ class Turn:
     # What was heard, of this revision.
     recognition: str | None = None  # the request under way
     text: str | None = None
+    failure: tuple[str, str] | None = None  # (code, message) of the recognition
     end: int = 0  # where its audio ends, once decided
 
     # For the ledger, on the shell's clock.
     speech_end_ms: float | None = None
     transcript_ms: float | None = None
     turn_end_ms: float | None = None
+
+    @property
+    def audio_ms(self) -> int:
+        return (self.end - self.start) // SAMPLES_PER_MS
 
     def begin_pause(self, quiet_since: int) -> None:
         self.quiet_since = quiet_since
@@ -51,4 +57,5 @@ class Turn:
         self.probability = None
         self.recognition = None
         self.text = None
+        self.failure = None
         self.transcript_ms = None

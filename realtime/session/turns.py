@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 from realtime.session.deadlines import Due
@@ -40,15 +41,30 @@ class TurnListener(Protocol):
 
     def turn_discarded(self, turn: Turn) -> None: ...
 
+    def turn_dropped(self) -> None:
+        """The client threw the turn under way away."""
+        ...
+
     def turn_failed(self, turn: Turn, code: str, message: str) -> None: ...
 
     def turn_heard(self, turn: Turn) -> None:
         """The text of the turn so far is known."""
         ...
 
-    def item_transcribed(self, item_id: str) -> None: ...
+    def item_transcribed(self, item_id: str) -> None:
+        """No text of this item is to come any more."""
+        ...
 
     def item_failed(self, item_id: str, code: str, message: str) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class _AwaitedText:
+    """A recognition whose text belongs to a part of an item."""
+
+    item_id: str
+    content_index: int
+    audio_ms: int
 
 
 class Turns:
@@ -60,12 +76,12 @@ class Turns:
         self._count = 0
         self._heard_by: dict[str, Turn] = {}  # recognitions of turns that are no items yet
         self._ended: list[Turn] = []  # waiting for their text or for the turn before
-        self._failed: dict[int, tuple[str, str]] = {}
-        self._items: dict[str, tuple[str, int]] = {}  # (item, audio ms) by recognition
+        self._items: dict[str, _AwaitedText] = {}  # by recognition
 
     def open(self, start: int, onset: int) -> Turn:
         self._count += 1
         turn = Turn(self._count, self.ctx.ids.make("item"), start, onset)
+        self.ctx.conversation.reserve(turn.item_id)
         self.ctx.emit(KeepAudio(turn.number, start))
         return turn
 
@@ -74,13 +90,10 @@ class Turns:
         """Whether an ended turn still waits for its text."""
         return bool(self._ended)
 
-    def is_untranscribed(self, item_id: str) -> bool:
-        return any(item_id == awaited for awaited, _ in self._items.values())
-
     @property
     def untranscribed(self) -> set[str]:
         """Items whose transcript is still to come."""
-        return {item_id for item_id, _ in self._items.values()}
+        return {awaited.item_id for awaited in self._items.values()}
 
     # ---- recognition ---------------------------------------------------------------------------
 
@@ -88,6 +101,7 @@ class Turns:
         """Hear the turn's audio up to now; an older recognition of it is pointless."""
         self.cancel_recognition(turn)
         ctx = self.ctx
+        turn.failure = None
         turn.recognition = self._request_recognition(turn, ctx.position)
         self._heard_by[turn.recognition] = turn
 
@@ -115,7 +129,9 @@ class Turns:
         self._arm_deadline(request, (end - turn.start) // SAMPLES_PER_MS)
         return request
 
-    def recognise_item(self, item_id: str, audio_handle: str, audio_ms: int) -> None:
+    def recognise_item(
+        self, item_id: str, content_index: int, audio_handle: str, audio_ms: int
+    ) -> None:
         """Hear audio that the client put into an item."""
         ctx = self.ctx
         request = ctx.ids.next_request("hear")
@@ -128,7 +144,7 @@ class Turns:
                 wanted.prompt if wanted else None,
             )
         )
-        self._items[request] = (item_id, audio_ms)
+        self._items[request] = _AwaitedText(item_id, content_index, audio_ms)
         self._arm_deadline(request, audio_ms)
 
     def _arm_deadline(self, request: str, audio_ms: int) -> None:
@@ -146,10 +162,12 @@ class Turns:
             self.listener.turn_heard(turn)
             self._conclude()
         elif request in self._items:
-            item_id, audio_ms = self._items.pop(request)
-            if self.ctx.conversation.set_transcript(item_id, text.strip()):
-                self._tell_transcript(item_id, text.strip(), audio_ms)
-            self.listener.item_transcribed(item_id)
+            awaited = self._items.pop(request)
+            heard = text.strip()
+            if self.ctx.conversation.set_transcript(awaited.item_id, awaited.content_index, heard):
+                self._tell_transcript(awaited, heard)
+            if awaited.item_id not in self.untranscribed:
+                self.listener.item_transcribed(awaited.item_id)
 
     def fail(self, request: str, code: str, message: str) -> None:
         """A recognition failed or took too long."""
@@ -157,12 +175,25 @@ class Turns:
         turn = self._heard_by.pop(request, None)
         if turn is not None:
             turn.recognition = None
-            self._failed[turn.number] = (code, message)
+            turn.failure = (code, message)
             self._conclude()
         elif request in self._items:
-            item_id, _ = self._items.pop(request)
-            self._tell_failure(item_id, code, message)
-            self.listener.item_failed(item_id, code, message)
+            awaited = self._items.pop(request)
+            self._tell_failure(awaited.item_id, awaited.content_index, code, message)
+            self.listener.item_failed(awaited.item_id, code, message)
+
+    def forget_item(self, item_id: str) -> None:
+        """The item was deleted: nobody waits for its text."""
+        requests = [name for name, awaited in self._items.items() if awaited.item_id == item_id]
+        for request in requests:
+            self._cancel_item_recognition(request)
+        if requests:
+            self.listener.item_transcribed(item_id)
+
+    def _cancel_item_recognition(self, request: str) -> None:
+        self.ctx.deadlines.disarm(Due.TRANSCRIPT, request)
+        self.ctx.abort(request)
+        del self._items[request]
 
     def expire(self, request: str) -> None:
         self.ctx.emit(Abort(request))
@@ -179,7 +210,7 @@ class Turns:
         """The turn is over; it becomes an item, or nothing, when its text is known."""
         turn.end = position
         turn.turn_end_ms = self.ctx.now_ms
-        if turn.text is None and turn.recognition is None and turn.number not in self._failed:
+        if turn.text is None and turn.recognition is None and turn.failure is None:
             self.recognise(turn)
         self._ended.append(turn)
         self._conclude()
@@ -188,8 +219,7 @@ class Turns:
         """The turn never was."""
         self.cancel_recognition(turn)
         self.ctx.abort(turn.judge_request)
-        self._failed.pop(turn.number, None)
-        self.ctx.emit(DropAudio(turn.number))
+        self._discard(turn)
 
     def drop_all(self) -> None:
         """The client is gone: nothing that is not an item yet becomes one."""
@@ -197,9 +227,7 @@ class Turns:
             self.drop(turn)
         self._ended.clear()
         for request in list(self._items):
-            self.ctx.deadlines.disarm(Due.TRANSCRIPT, request)
-            self.ctx.abort(request)
-        self._items.clear()
+            self._cancel_item_recognition(request)
 
     def commit_manually(self, turn: Turn, position: int) -> None:
         """The client ended the turn: its item comes at once, its text when it is known."""
@@ -209,56 +237,56 @@ class Turns:
         turn.end = position
         self._add_item(turn)
         request = self._request_recognition(turn, position)
-        self._items[request] = (turn.item_id, (position - turn.start) // SAMPLES_PER_MS)
+        self._items[request] = _AwaitedText(turn.item_id, 0, turn.audio_ms)
 
     def _conclude(self) -> None:
         while self._ended:
             turn = self._ended[0]
-            failure = self._failed.pop(turn.number, None)
-            if failure is None and turn.text is None:
+            if turn.failure is None and turn.text is None:
                 return
             del self._ended[0]
-            if failure is not None:
+            if turn.failure is not None:
                 self._add_item(turn)
-                self._tell_failure(turn.item_id, *failure)
-                self.listener.turn_failed(turn, *failure)
+                self._tell_failure(turn.item_id, 0, *turn.failure)
+                self.listener.turn_failed(turn, *turn.failure)
             elif turn.text:
                 version = self.ctx.context_version
                 self._add_item(turn)
-                self._tell_transcript(
-                    turn.item_id, turn.text, (turn.end - turn.start) // SAMPLES_PER_MS
-                )
+                self._tell_transcript(_AwaitedText(turn.item_id, 0, turn.audio_ms), turn.text)
                 self.listener.turn_committed(turn, version)
             else:
-                self.ctx.emit(DropAudio(turn.number))
+                self._discard(turn)
                 self.listener.turn_discarded(turn)
+
+    def _discard(self, turn: Turn) -> None:
+        self.ctx.conversation.release(turn.item_id)
+        self.ctx.emit(DropAudio(turn.number))
 
     def _add_item(self, turn: Turn) -> None:
         """The announced item comes into the conversation; on the wire without its text."""
         ctx = self.ctx
-        audio_ms = (turn.end - turn.start) // SAMPLES_PER_MS
         item = Item(
             turn.item_id,
             ItemKind.MESSAGE,
             role=Role.USER,
-            parts=(Part(PartKind.INPUT_AUDIO, audio_ms=audio_ms),),
+            parts=(Part(PartKind.INPUT_AUDIO, audio_ms=turn.audio_ms),),
         )
         ctx.emit(FileAudio(turn.number, turn.end, turn.item_id))
         previous = ctx.conversation.insert(item)
-        ctx.user_was_active = True
+        ctx.has_prompted = False
         ctx.tell(InputCommitted(item.id, previous))
         ctx.tell(ItemAdded(item, previous))
         ctx.tell(ItemDone(item, previous))
         if turn.text:
-            ctx.conversation.set_transcript(item.id, turn.text)
+            ctx.conversation.set_transcript(item.id, 0, turn.text)
 
-    def _tell_transcript(self, item_id: str, text: str, audio_ms: int) -> None:
+    def _tell_transcript(self, of: _AwaitedText, text: str) -> None:
         if self.ctx.settings.transcription is None:
             return
         if text:
-            self.ctx.tell(TranscriptionDelta(item_id, 0, text))
-        self.ctx.tell(TranscriptionCompleted(item_id, 0, text, audio_ms))
+            self.ctx.tell(TranscriptionDelta(of.item_id, of.content_index, text))
+        self.ctx.tell(TranscriptionCompleted(of.item_id, of.content_index, text, of.audio_ms))
 
-    def _tell_failure(self, item_id: str, code: str, message: str) -> None:
+    def _tell_failure(self, item_id: str, content_index: int, code: str, message: str) -> None:
         if self.ctx.settings.transcription is not None:
-            self.ctx.tell(TranscriptionFailed(item_id, 0, code, message))
+            self.ctx.tell(TranscriptionFailed(item_id, content_index, code, message))

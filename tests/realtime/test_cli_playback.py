@@ -121,6 +121,7 @@ def test_events_become_a_turn_with_a_timeline() -> None:
         log.observe(at_ms, event)
         was_open.append(log.is_open)
     # Speaking, then what may or may not be answered, then answering.
+    assert not log.is_undecided(1000)
     assert was_open == [True, False, False, True, True, True, True, True, False]
     log.complete_sounds()
     (turn,) = log.turns
@@ -144,3 +145,14 @@ def test_a_typed_question_and_a_failed_answer_make_a_turn_too() -> None:
     assert (turn.status, turn.problem, turn.delay_ms) == ("failed", "no server", None)
     assert log.errors == ["llm_unreachable: no server"]
     assert Step.DONE in turn.steps_ms
+
+
+def test_a_turn_that_may_yet_be_committed_is_waited_for_in_a_bound() -> None:
+    log = TurnLog(Playback(RATE_HZ), speech_end_ms=lambda _ms: None)
+    started, stopped = (event for _, event in events_of_a_turn()[:2])
+    log.observe(100, started)
+    assert log.is_open
+    log.observe(900, stopped)
+    assert not log.is_open
+    assert log.is_undecided(900 + 4999)
+    assert not log.is_undecided(900 + 5000)

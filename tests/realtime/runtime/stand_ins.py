@@ -27,7 +27,7 @@ from pipelines.types import (
 )
 from realtime.runtime.transport import TransportClosed
 from realtime.session.effects import Effect
-from realtime.session.events import Event
+from realtime.session.events import Event, Tick
 from realtime.session.states import Lifecycle
 
 RATE_HZ = 24_000
@@ -136,6 +136,7 @@ class ScriptedCascade:
         self.reply_error: Exception | None = None
         self.detectors: list[EnergyDetector] = []
         self.heard: list[Samples] = []
+        self.has_heard = asyncio.Event()
         self.judged: list[Samples] = []
         self.requests: list[ReplyRequest] = []
         self.streams: list[ScriptedStream] = []
@@ -165,6 +166,7 @@ class ScriptedCascade:
             if self.recognise_gate is not None:
                 await self.recognise_gate.wait()
             self.heard.append(np.concatenate(stream.pushed))
+            self.has_heard.set()
             yield Transcript(text, is_final=True)
 
         stream = ScriptedStream(self, script)
@@ -206,6 +208,7 @@ class PipeTransport:
         self.stalls = False
         self.breaks = False
         self.closed: tuple[int, str] | None = None
+        self.is_closed = asyncio.Event()
 
     def client_sends(self, *events: dict[str, Any] | str | bytes) -> None:
         for event in events:
@@ -232,6 +235,7 @@ class PipeTransport:
     async def close(self, code: int, reason: str) -> None:
         if self.closed is None:
             self.closed = (code, reason)
+            self.is_closed.set()
             self.client_leaves()
 
     def types(self) -> list[str]:
@@ -250,7 +254,7 @@ class PipeTransport:
 
     def audio(self) -> Samples:
         deltas = [base64.b64decode(e["delta"]) for e in self.of("response.output_audio.delta")]
-        return np.frombuffer(b"".join(deltas), dtype="<i2").astype(np.float32) / 32768
+        return np.frombuffer(b"".join(deltas), dtype="<i2").astype(np.float32) / np.float32(32768)
 
 
 class ScriptedMachine:
@@ -260,10 +264,13 @@ class ScriptedMachine:
         self._react = react
         self.events: list[tuple[float, Event]] = []
         self.deadline_ms: float | None = None
+        self.is_satisfied_by_ticks = False
         self.lifecycle = Lifecycle.LIVE
 
     def step(self, event: Event, now_ms: float) -> list[Effect]:
         self.events.append((now_ms, event))
+        if self.is_satisfied_by_ticks and isinstance(event, Tick):
+            self.deadline_ms = None
         return self._react(event)
 
     def next_deadline_ms(self) -> float | None:

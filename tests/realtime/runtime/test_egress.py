@@ -183,6 +183,18 @@ def test_a_listener_that_is_far_behind_makes_the_stage_wait() -> None:
     assert egress.has_room("unknown")
 
 
+def test_lanes_that_have_played_out_are_forgotten() -> None:
+    egress = Egress()
+    for n in range(100):
+        egress.open(f"r{n}", PCM)
+        egress.add(f"r{n}", ramp(0, FRAME))
+        egress.attach(play(f"r{n}", lane=f"side {n}"))
+        egress.finish(f"r{n}")
+        assert len(leave(egress, n * 100)) == 1
+        egress.take_drained()
+    assert egress.open_lanes <= 9
+
+
 REQUESTS = ("a", "b", "c")
 Act = tuple[str, str, int]
 ACTS = st.lists(

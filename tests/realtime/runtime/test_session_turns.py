@@ -173,9 +173,49 @@ def test_shutting_down_lets_the_reply_end() -> None:
         session.shut_down()
         await transport.until("response.done")
         async with asyncio.timeout(30):
-            while transport.closed is None:
-                await asyncio.sleep(0.1)
+            await transport.is_closed.wait()
 
     transport = serve(ScriptedCascade(), client)
     assert transport.of("response.done")[0]["response"]["status"] == "completed"
     assert transport.closed is not None
+
+
+def test_audio_sent_too_fast_waits_for_the_judge() -> None:
+    """Ten seconds arrive at once while the judge thinks: the turn ends where it says."""
+
+    async def client(transport: PipeTransport, _: SessionRuntime) -> None:
+        assert cascade.judge_gate is not None
+        audio = np.concatenate([silence(500), tone(1000), silence(10_000)])
+        transport.client_sends(append(pcm(audio)))
+        await asyncio.sleep(1)
+        assert transport.of("input_audio_buffer.speech_stopped") == []
+        cascade.judge_gate.set()
+        await transport.until("input_audio_buffer.speech_stopped")
+
+    cascade = ScriptedCascade()
+    cascade.judge_gate = asyncio.Event()
+    transport = serve(cascade, client)
+    end_ms = transport.of("input_audio_buffer.speech_stopped")[0]["audio_end_ms"]
+    assert 1500 + 192 <= end_ms <= 1500 + 192 + 32 + 500 + 32
+
+
+def test_ten_sessions_at_once_are_as_ten_alone() -> None:
+    audio = np.concatenate([silence(300), tone(700), silence(1500)])
+
+    async def one() -> tuple[PipeTransport, ScriptedCascade]:
+        transport, cascade = PipeTransport(), ScriptedCascade()
+        running = asyncio.create_task(SessionRuntime(transport, cascade, SETUP).run())
+        await talk(transport, audio)
+        await transport.until("response.done")
+        transport.client_leaves()
+        await running
+        return transport, cascade
+
+    async def many() -> list[tuple[PipeTransport, ScriptedCascade]]:
+        return list(await asyncio.gather(*(one() for _ in range(10))))
+
+    alone, alone_cascade = run_virtual(one())
+    for together, cascade in run_virtual(many()):
+        assert together.types() == alone.types()
+        assert np.array_equal(together.audio(), alone.audio())
+        assert np.array_equal(cascade.heard[-1], alone_cascade.heard[-1])

@@ -1,0 +1,143 @@
+"""The recogniser: Whisper on CTranslate2, for whole turns."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from pipelines.ports import Progress
+from pipelines.runtime.cpu import CpuToken
+from pipelines.runtime.one_shot import OneShotStage
+from pipelines.runtime.ticket import Ticket
+from pipelines.stages.whisper_evidence import is_hopeless, is_made_up, is_silent, voiced_s
+from pipelines.stages.whisper_model import Hearing, WhisperModel
+from pipelines.types import HEARING_RATE_HZ, RecogniseRequest, Samples, StageError, Transcript
+from pipelines.weights import resolve_folder
+from pipelines.weights.catalogue import WHISPER_BASE, WHISPER_TINY_EN
+
+MODELS = {"base": WHISPER_BASE, "tiny.en": WHISPER_TINY_EN}
+DEFAULT_MODEL = "base"
+DEFAULT_LANGUAGE = "en"  # short answers are too little to tell a language by
+
+PIECE_S = 28.0  # the longest piece: what fits into Whisper's window, less some silence
+PIECE_AT_LEAST_S = 18.0  # the cut is looked for between the two
+CUT_S = 0.2  # a cut lies in the middle of so much quiet
+
+# Whisper may end at a pause and leave the rest of a long turn out.
+CUT_SHORT_WORDS_PER_S = 0.7  # per voiced second; the slowest talkers reach one
+CUT_SHORT_AT_LEAST_S = 4.0  # of voice; below, a single word may be all
+
+
+class WhisperRecogniser(OneShotStage[RecogniseRequest, Samples, Transcript]):
+    """`pipelines.ports.Recogniser`. The audio is gathered and recognised once, after finish.
+
+    model: a name of `MODELS`; folder: model.bin, config.json and vocabulary.txt used instead.
+    language: for requests that name none; None lets the model decide.
+    """
+
+    def __init__(
+        self,
+        model: str = DEFAULT_MODEL,
+        folder: Path | None = None,
+        *,
+        language: str | None = DEFAULT_LANGUAGE,
+        cpu: CpuToken | None = None,
+        threads: int = 2,
+    ) -> None:
+        if model not in MODELS:
+            raise ValueError(f"There is no recogniser {model!r}; there are: {', '.join(MODELS)}.")
+
+        def load(progress: Progress) -> WhisperModel:
+            found = resolve_folder(MODELS[model], folder)
+            progress(f"recogniser: loading {found}")
+            try:
+                loaded = WhisperModel(found, threads)
+            except (RuntimeError, ValueError) as error:
+                raise StageError(
+                    "asr_failed", f"The recogniser in {found} could not be loaded: {error}"
+                ) from error
+            for _ in loaded.hear(np.zeros(HEARING_RATE_HZ, np.float32), DEFAULT_LANGUAGE):
+                break
+            return loaded
+
+        def run(
+            loaded: WhisperModel, request: RecogniseRequest, frames: list[Samples], ticket: Ticket
+        ) -> Iterator[Transcript]:
+            def pause() -> None:
+                ticket.check()
+                if cpu is not None:
+                    cpu.give_way(ticket)
+
+            audio = np.concatenate(frames) if frames else np.zeros(0, np.float32)
+            ears = _Ears(loaded, request.language or language, request.prompt, pause)
+            yield Transcript(ears.transcribe(audio), is_final=True)
+
+        super().__init__("asr", load, run, cpu, gather=True)
+
+
+class _Ears:
+    """Recognises the audio of one request piece by piece."""
+
+    def __init__(
+        self, model: WhisperModel, language: str | None, prompt: str, pause: Callable[[], None]
+    ) -> None:
+        self._model = model
+        self._language = language
+        self._prompt = prompt
+        self._pause = pause
+
+    def transcribe(self, audio: Samples) -> str:
+        texts = [self._piece(piece) for piece in split(audio)]
+        return " ".join(text for text in texts if text)
+
+    def _piece(self, audio: Samples) -> str:
+        if is_silent(audio):
+            return ""
+        self._pause()
+        hearing = self._best_hearing(audio)
+        if is_made_up(hearing, audio):
+            return ""
+        if not self._cut_short(hearing, audio):
+            return hearing.text
+        middle = quietest(audio, len(audio) // 5, len(audio) * 4 // 5)
+        halves = [self._piece(half) for half in (audio[:middle], audio[middle:])]
+        joined = " ".join(text for text in halves if text)
+        return joined if len(joined) > len(hearing.text) else hearing.text
+
+    def _best_hearing(self, audio: Samples) -> Hearing:
+        hearings = self._model.hear(audio, self._language, self._prompt)
+        best = next(hearings)
+        if best.doubtful and not is_hopeless(best):
+            self._pause()
+            best = next(hearings, best)
+        return best
+
+    def _cut_short(self, hearing: Hearing, audio: Samples) -> bool:
+        if hearing.words >= hearing.duration_s * CUT_SHORT_WORDS_PER_S:
+            return False
+        voice_s = voiced_s(audio)
+        return voice_s > CUT_SHORT_AT_LEAST_S and hearing.words < voice_s * CUT_SHORT_WORDS_PER_S
+
+
+def split(audio: Samples) -> Sequence[Samples]:
+    """Pieces of at most `PIECE_S`, cut where it is quiet; joined they are `audio`."""
+    pieces: list[Samples] = []
+    while len(audio) > PIECE_S * HEARING_RATE_HZ:
+        first, last = int(PIECE_AT_LEAST_S * HEARING_RATE_HZ), int(PIECE_S * HEARING_RATE_HZ)
+        cut = quietest(audio, first, last)
+        pieces.append(audio[:cut])
+        audio = audio[cut:]
+    return [*pieces, audio]
+
+
+def quietest(audio: Samples, first: int, last: int) -> int:
+    """The sample in [first, last] around which `CUT_S` of audio has the least energy."""
+    width = int(CUT_S * HEARING_RATE_HZ)
+    first = max(first, width // 2)
+    last = min(last, len(audio) - width // 2)
+    energy = np.cumsum(np.square(audio, dtype=np.float64))
+    centres = np.arange(first, max(last, first + 1))
+    power = energy[np.minimum(centres + width // 2, len(audio) - 1)] - energy[centres - width // 2]
+    return int(centres[np.argmin(power)])

@@ -1,0 +1,189 @@
+"""The chat-completions protocol: the body of a request, and the events of its answer."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from pipelines.types import (
+    FinishReason,
+    Message,
+    TextDelta,
+    ToolCallDelta,
+    ToolSpec,
+    Usage,
+    WriteRequest,
+)
+
+_REASONS = {
+    "stop": FinishReason.STOP,
+    "length": FinishReason.LENGTH,
+    "tool_calls": FinishReason.TOOL_CALLS,
+    "function_call": FinishReason.TOOL_CALLS,
+    "content_filter": FinishReason.CONTENT_FILTER,
+}
+
+
+class Nonsense(Exception):
+    """The answer does not follow the protocol; the text says how."""
+
+
+class Refusal(Exception):
+    """The server reports an error inside its stream; the text is the server's."""
+
+
+def request_body(request: WriteRequest, model: str, extra: Mapping[str, Any]) -> dict[str, Any]:
+    """The JSON body. `extra` adds to it; a None there removes a field that a server dislikes."""
+    body: dict[str, Any] = {
+        "model": model,
+        "messages": [_message(message) for message in request.messages],
+        "stream": True,
+        "stream_options": {"include_usage": True},
+    }
+    if request.tools:
+        body["tools"] = [_tool(tool) for tool in request.tools]
+        body["tool_choice"] = _tool_choice(request.tool_choice)
+    if request.max_output_tokens is not None:
+        body["max_tokens"] = request.max_output_tokens
+    if request.temperature is not None:
+        body["temperature"] = request.temperature
+    body |= extra
+    return {name: value for name, value in body.items() if value is not None}
+
+
+def _message(message: Message) -> dict[str, Any]:
+    wire: dict[str, Any] = {"role": message.role, "content": message.text}
+    if message.tool_calls:
+        wire["content"] = message.text or None
+        wire["tool_calls"] = [
+            {
+                "id": call.call_id,
+                "type": "function",
+                "function": {"name": call.name, "arguments": call.arguments},
+            }
+            for call in message.tool_calls
+        ]
+    if message.call_id is not None:
+        wire["tool_call_id"] = message.call_id
+    return wire
+
+
+def _tool(tool: ToolSpec) -> dict[str, Any]:
+    function = {
+        "name": tool.name,
+        "description": tool.description,
+        "parameters": json.loads(tool.parameters_json),
+    }
+    return {"type": "function", "function": function}
+
+
+def _tool_choice(choice: str) -> str | dict[str, Any]:
+    if choice in ("auto", "none", "required"):
+        return choice
+    return {"type": "function", "function": {"name": choice}}
+
+
+@dataclass(slots=True)
+class Answer:
+    """What has been read of a streamed answer.
+
+    alive: whether the last event showed the model at work, if only by unspoken reasoning.
+    """
+
+    request_id: str
+    reason: FinishReason | None = None
+    usage: Usage = field(default_factory=Usage)
+    alive: bool = False
+    _calls: list[tuple[int, str]] = field(default_factory=list[tuple[int, str]])
+
+    def read(self, data: str) -> list[TextDelta | ToolCallDelta]:
+        """One event's data, a JSON text. Raises Nonsense or Refusal."""
+        self.alive = False
+        try:
+            event: Any = json.loads(data)
+        except ValueError:
+            raise Nonsense(f"an event that is not JSON: {excerpt(data)}") from None
+        if not isinstance(event, dict):
+            raise Nonsense(f"an event that is not an object: {excerpt(data)}")
+        if event.get("error"):
+            raise Refusal(error_text(data))
+        if isinstance(usage := event.get("usage"), dict):
+            self.usage = _usage(usage)
+        choices = event.get("choices")
+        if not isinstance(choices, list):
+            raise Nonsense(f"an event without choices: {excerpt(data)}")
+        # The last event has the usage alone. Only the first of several answers is spoken.
+        choice = choices[0] if choices else {}
+        if not isinstance(choice, dict):
+            raise Nonsense(f"a choice that is not an object: {excerpt(data)}")
+        if isinstance(reason := choice.get("finish_reason"), str):
+            self.reason = _REASONS.get(reason, FinishReason.STOP)
+        delta = choice.get("delta")
+        return self._read_delta(delta) if isinstance(delta, dict) else []
+
+    def _read_delta(self, delta: dict[str, Any]) -> list[TextDelta | ToolCallDelta]:
+        outputs: list[TextDelta | ToolCallDelta] = []
+        if isinstance(text := delta.get("content"), str) and text:
+            outputs.append(TextDelta(text))
+        pieces = delta.get("tool_calls")
+        for place, piece in enumerate(pieces if isinstance(pieces, list) else []):
+            if isinstance(piece, dict):
+                outputs.append(self._read_call(piece, place))
+        reasoning = delta.get("reasoning_content") or delta.get("reasoning")
+        self.alive = bool(outputs) or bool(reasoning)
+        return outputs
+
+    def _read_call(self, piece: dict[str, Any], place: int) -> ToolCallDelta:
+        index = piece.get("index")
+        index = index if isinstance(index, int) else place
+        call_id = piece.get("id") if isinstance(piece.get("id"), str) else ""
+        function = piece.get("function")
+        function = function if isinstance(function, dict) else {}
+        arguments = function.get("arguments")
+        if isinstance(arguments, dict):  # some servers send the object instead of its text
+            arguments = json.dumps(arguments)
+        arguments = arguments if isinstance(arguments, str) else ""
+        # Some servers give every call of an answer index 0: a new id makes a new call.
+        known = [n for n, call in enumerate(self._calls) if call[0] == index]
+        if known and (not call_id or self._calls[known[-1]][1] == call_id):
+            return ToolCallDelta(known[-1], "", "", arguments)
+        name = function.get("name")
+        if not isinstance(name, str) or not name:
+            raise Nonsense("a tool call without a name")
+        number = len(self._calls)
+        call_id = call_id or f"call_{self.request_id}_{number}"
+        self._calls.append((index, call_id))
+        return ToolCallDelta(number, call_id, name, arguments)
+
+
+def error_text(body: str) -> str:
+    """The message inside an error body, or its beginning."""
+    try:
+        error: Any = json.loads(body)
+    except ValueError:
+        return excerpt(body)
+    while isinstance(error, dict):
+        error = error.get("error") or error.get("message") or error.get("detail")
+    return excerpt(error if isinstance(error, str) else body)
+
+
+def excerpt(text: str, most_chars: int = 160) -> str:
+    """One line, short enough for a message."""
+    line = " ".join(text.split())
+    return line if len(line) <= most_chars else f"{line[:most_chars]}…"
+
+
+def _usage(usage: dict[str, Any]) -> Usage:
+    details = usage.get("prompt_tokens_details")
+    details = details if isinstance(details, dict) else {}
+    return Usage(
+        input_tokens=_count(usage.get("prompt_tokens")),
+        cached_tokens=_count(details.get("cached_tokens")),
+        output_tokens=_count(usage.get("completion_tokens")),
+    )
+
+
+def _count(value: object) -> int:
+    return value if isinstance(value, int) else 0

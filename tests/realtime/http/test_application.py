@@ -1,0 +1,145 @@
+"""The wiring: how a configuration becomes a session, and a start that succeeds, waits or fails."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Any
+
+import httpx
+import pytest
+
+from pipelines.fakes.cascade import FakeCascade
+from pipelines.ports import Progress
+from pipelines.types import StageError
+from realtime.app import App, create_app, create_cascade, session_settings
+from realtime.http.readiness import Phase
+from realtime.session.settings import (
+    Eagerness,
+    SemanticVad,
+    ServerVad,
+    SessionSettings,
+    SessionType,
+    TurnDetection,
+)
+from realtime.settings import SessionDefaults, Settings, Stages
+
+
+class SlowCascade(FakeCascade):
+    """Loads when it is let, and fails if it is told to."""
+
+    def __init__(self, failure: StageError | None = None) -> None:
+        super().__init__()
+        self.may_load = asyncio.Event()
+        self.is_closed = False
+        self._failure = failure
+
+    async def start(self, progress: Progress) -> None:
+        progress("whisper: loading")
+        await self.may_load.wait()
+        if self._failure is not None:
+            raise self._failure
+        await super().start(progress)
+
+    async def close(self) -> None:
+        self.is_closed = True
+        await super().close()
+
+
+async def health(app: App) -> tuple[int, dict[str, Any]]:
+    transport = httpx.ASGITransport(app.asgi)
+    async with httpx.AsyncClient(transport=transport, base_url="http://test") as client:
+        answer = await client.get("/health")
+        return answer.status_code, answer.json()
+
+
+def live(body: Callable[[App, SlowCascade, asyncio.Event], Any], failure: StageError | None = None):
+    async def run() -> None:
+        cascade, settled = SlowCascade(failure), asyncio.Event()
+        app = create_app(Settings(), cascade=cascade, on_ready=settled.set)
+        app.on_failure(settled.set)
+        async with asyncio.timeout(10), app.asgi.router.lifespan_context(app.asgi):
+            await asyncio.sleep(0)
+            await body(app, cascade, settled)
+        assert cascade.is_closed
+
+    asyncio.run(run())
+
+
+def test_the_server_answers_while_its_models_load() -> None:
+    async def body(app: App, cascade: SlowCascade, settled: asyncio.Event) -> None:
+        assert await health(app) == (
+            503,
+            {"status": "loading", "sessions": 0, "loading": "whisper: loading"},
+        )
+        assert "whisper: loading" in (app.refusal() or "")
+        cascade.may_load.set()
+        await settled.wait()
+        assert await health(app) == (200, {"status": "ready", "sessions": 0})
+        assert app.refusal() is None
+        await app.drain()
+        assert (await health(app))[0] == 503
+        assert app.refusal() == "The server is shutting down."
+
+    live(body)
+
+
+def test_a_failed_start_says_why() -> None:
+    async def body(app: App, cascade: SlowCascade, settled: asyncio.Event) -> None:
+        cascade.may_load.set()
+        await settled.wait()
+        assert app.failure == "no such model: fetch it"
+        assert app.readiness.phase is Phase.FAILED
+        assert "no such model" in (app.refusal() or "")
+
+    live(body, StageError("model_missing", "no such model: fetch it"))
+
+
+def test_a_server_can_stop_before_it_was_ready() -> None:
+    async def body(app: App, _cascade: SlowCascade, _settled: asyncio.Event) -> None:
+        await app.drain()
+
+    live(body)
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        ({}, SemanticVad()),
+        (
+            {"turn_detection": {"type": "semantic_vad", "eagerness": "low"}},
+            SemanticVad(eagerness=Eagerness.LOW),
+        ),
+        (
+            {"turn_detection": {"type": "server_vad", "silence_duration_ms": 300}},
+            ServerVad(silence_duration_ms=300),
+        ),
+        ({"turn_detection": None}, None),
+    ],
+)
+def test_configured_turn_detection_reaches_the_session(
+    given: dict[str, Any], expected: TurnDetection | None
+) -> None:
+    defaults = SessionDefaults.model_validate(given)
+    made = session_settings(defaults, SessionType.REALTIME, model="m", voice="v")
+    assert made == SessionSettings(
+        model="m", voice="v", instructions=defaults.instructions, turn_detection=expected
+    )
+
+
+def test_scripted_stages_make_a_cascade_that_starts_and_ends() -> None:
+    choice = {"kind": "scripted"}
+    roles = ("detector", "judge", "recogniser", "writer", "speaker")
+    stages = Stages.model_validate(dict.fromkeys(roles, choice))
+
+    async def run() -> None:
+        cascade = create_cascade(stages)
+        told: list[str] = []
+        await cascade.start(told.append)
+        assert cascade.model == "scripted"
+        assert cascade.voices == ("tone",)
+        assert told
+        await cascade.close()
+        assert cascade.active == 0
+
+    asyncio.run(run())

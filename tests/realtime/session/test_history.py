@@ -1,0 +1,173 @@
+"""What the language model is told of the past: what was heard, in the order in which it began."""
+
+from __future__ import annotations
+
+import pytest
+
+from realtime.session import effects as fx
+from realtime.session import events as ev
+from realtime.session.prompt import NO_RESULT
+from realtime.session.settings import ServerVad
+from tests.realtime.session.script import Script, text_only
+
+TEXT = "one two three four five six seven eight nine ten"
+
+
+def speaking(heard_ms: int, of_ms: int = 5000) -> Script:
+    script = Script()
+    script.ask()
+    script.write(TEXT)
+    script.speak(of_ms)
+    script.silence(heard_ms)
+    return script
+
+
+def test_a_finished_exchange_is_remembered_whole() -> None:
+    script = Script()
+    script.ask()
+    script.answer("It is noon.", 800)
+    script.wait(3000)
+    script.ask()
+    assert script.prompt == [
+        ("user", "What time is it?"),
+        ("assistant", "It is noon."),
+        ("user", "What time is it?"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("heard_ms", "words"), [(320, 0), (1152, 2), (2048, 4), (3200, 6), (4480, 9)]
+)
+def test_an_interrupted_reply_is_remembered_as_far_as_it_was_heard(
+    heard_ms: int, words: int
+) -> None:
+    script = speaking(heard_ms)
+    script.ask()
+    heard = " ".join(TEXT.split()[:words])
+    said = [text for role, text in script.prompt if role == "assistant"]
+    assert said == ([heard] if heard else []), "and what nobody heard leaves the prompt"
+
+
+def test_the_client_knows_better_than_the_clock() -> None:
+    script = speaking(2048)
+    script.step(ev.PlaybackReported(script.item_ids[1], 1100))
+    script.ask()
+    assert ("assistant", "one two") in script.prompt
+
+
+def test_the_client_s_truncation_knows_best() -> None:
+    script = speaking(1152)
+    script.say(160)
+    script.truncate(script.item_ids[1], 1600)
+    script.silence(640)
+    assert ("assistant", "one two three") in script.prompt
+
+
+def test_the_interrupted_reply_stands_before_the_turn_that_interrupted_it() -> None:
+    script = speaking(2048)
+    script.hears = "Stop!"
+    script.ask()
+    assert [role for role, _ in script.prompt] == ["user", "assistant", "user"]
+    assert script.prompt[-1] == ("user", "Stop!")
+
+
+def test_words_heard_in_the_tail_of_a_finished_reply_are_kept() -> None:
+    script = Script()
+    script.ask()
+    script.answer(TEXT, 1500)
+    script.silence(800)
+    script.ask()
+    said = [text for role, text in script.prompt if role == "assistant"]
+    assert said == ["one two three four five"]
+
+
+def test_what_is_said_to_an_idle_user_is_no_message_of_theirs() -> None:
+    script = Script(ServerVad(idle_timeout_ms=3000))
+    script.ask()
+    script.answer()
+    script.wait(5000)
+    assert [role for role, _ in script.prompt] == ["user", "assistant", "system"]
+    script.answer("Are you there?", 400)
+    script.wait(2000)
+    script.ask()
+    assert [role for role, _ in script.prompt] == ["user", "assistant", "user"]
+
+
+def test_typed_input_while_the_agent_speaks_is_in_the_next_prompt() -> None:
+    script = speaking(640)
+    script.type("In Rome, I mean.")
+    script.finish()
+    script.wait(6000)
+    script.create()
+    assert script.prompt[-1] == ("user", "In Rome, I mean.")
+    assert script.prompt[-2] == ("assistant", TEXT)
+
+
+def test_a_call_and_its_output_stand_together_whatever_came_between() -> None:
+    script = Script()
+    script.ask()
+    script.call("look", '{"at": 1}')
+    script.finish("tool_calls")
+    script.ask()
+    script.output("call_a", "noon")
+    script.cancel()
+    script.create()
+    started = script.done(fx.StartReply)[-1]
+    roles = [message.role for message in started.messages]
+    assert roles == ["user", "assistant", "tool", "user"]
+    assert started.messages[1].calls[0].arguments == '{"at": 1}'
+    assert started.messages[2].call_id == "call_a"
+
+
+def test_a_call_without_output_blocks_nothing() -> None:
+    script = Script()
+    script.ask()
+    script.call("look", "{}")
+    script.finish("tool_calls")
+    script.ask()
+    assert ("tool", NO_RESULT) in script.prompt
+
+
+def test_a_call_that_was_cut_short_was_never_made() -> None:
+    script = Script()
+    script.ask()
+    script.call("look", '{"at": ')
+    script.cancel()
+    script.create()
+    assert script.prompt == [("user", "What time is it?")]
+
+
+def test_text_of_an_answer_in_text_is_kept_as_far_as_it_was_sent() -> None:
+    script = Script(settings=text_only(turn_detection=ServerVad()))
+    script.ask()
+    script.write("It is")
+    script.cancel()
+    script.create()
+    assert script.prompt == [("user", "What time is it?"), ("assistant", "It is")]
+
+
+def test_instructions_come_first_and_can_be_replaced_for_one_response() -> None:
+    script = Script()
+    script.update(instructions="Be brief.")
+    script.type("Hello")
+    script.create()
+    assert script.prompt == [("system", "Be brief."), ("user", "Hello")]
+    script.cancel()
+    script.create(instructions="Be kind.")
+    assert script.prompt[0] == ("system", "Be kind.")
+    script.cancel()
+    script.create(instructions="")
+    assert script.prompt == [("user", "Hello")]
+
+
+def test_the_heard_mark_falls_on_whole_words_between_marks_of_the_voice() -> None:
+    """Two stretches of speech, one fast and one slow, each with its own mark."""
+    script = Script()
+    script.ask()
+    script.write(TEXT)
+    script.speak(400, len("one two three four"))
+    script.speak(6000, len(TEXT))
+    script.silence(352)
+    script.say(128)
+    script.silence(640)
+    assert ("assistant", "one two three four") in script.prompt

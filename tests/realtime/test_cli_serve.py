@@ -1,0 +1,138 @@
+"""The server as a process: it starts, is talked to, drains and exits."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import urllib.error
+import urllib.request
+import wave
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from realtime.cli import main
+from realtime.commands.wire_client import WIRE_RATE_HZ
+
+ROOT = Path(__file__).resolve().parents[2]
+PATIENCE_S = 30
+
+
+class Running:
+    """A server process with scripted stages."""
+
+    def __init__(self, folder: Path) -> None:
+        config = folder / "config.yaml"
+        scripted = (ROOT / "configs" / "scripted.yaml").read_text(encoding="utf-8")
+        config.write_text(f"{scripted}\nserver: {{record_dir: {folder}}}\n", encoding="utf-8")
+        self.folder = folder
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "realtime.cli", "serve", str(config), "--port", "0"],
+            cwd=ROOT,
+            env={**os.environ, "PARLEY_KEY": "", "PARLEY_LLM_URL": ""},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+        self.said: list[str] = []
+        self.url = self._ready_url()
+
+    def _ready_url(self) -> str:
+        assert self.process.stdout is not None
+        for line in self.process.stdout:
+            self.said.append(line)
+            found = re.search(r"ready at (http://\S+)", line)
+            if found:
+                return found[1]
+        raise AssertionError(f"the server ended: {''.join(self.said)}")
+
+    @property
+    def socket_url(self) -> str:
+        return self.url.replace("http", "ws") + "/v1/realtime"
+
+    def stop(self, number: signal.Signals) -> tuple[int, str]:
+        self.process.send_signal(number)
+        rest, _ = self.process.communicate(timeout=PATIENCE_S)
+        return self.process.returncode, "".join(self.said) + rest
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[Running]:
+    running = Running(tmp_path)
+    try:
+        yield running
+    finally:
+        running.process.kill()
+        running.process.wait()
+        assert running.process.stdout is not None
+        running.process.stdout.close()
+
+
+def write_speech(path: Path) -> Path:
+    """Half a second of sound between silences: enough for a detector that hears loudness."""
+    phase = np.arange(WIRE_RATE_HZ // 2) * 2 * np.pi * 200 / WIRE_RATE_HZ
+    sound = (np.sin(phase) * 12_000).astype("<i2")
+    silence = np.zeros(WIRE_RATE_HZ // 5, "<i2")
+    with wave.open(str(path), "wb") as file:
+        file.setparams((1, 2, WIRE_RATE_HZ, 0, "NONE", ""))
+        file.writeframes(np.concatenate([silence, sound, silence]).tobytes())
+    return path
+
+
+def test_a_conversation_from_the_command_line(
+    server: Running, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    speech, heard = write_speech(tmp_path / "speech.wav"), tmp_path / "heard.wav"
+    code = main(["talk", str(speech), "--url", server.socket_url, "--out", str(heard)])
+    said = capsys.readouterr().out
+    assert code == 0
+    assert "you:   hello\nreply: You said: hello\n" in said
+    steps = re.search(r"turn 1 \(ms\): speech end \+0, speech_stopped \+\d+, committed", said)
+    assert steps, said
+    with wave.open(str(heard)) as file:
+        pcm = np.frombuffer(file.readframes(file.getnframes()), "<i2")
+    assert np.abs(pcm).max() > 1000
+
+    (record,) = tmp_path.glob("*.jsonl")
+    assert main(["replay", str(record)]) == 0
+    assert "the same effects" in capsys.readouterr().out
+
+
+def test_a_typed_question_is_answered_too(
+    server: Running, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["talk", "--text", "good day", "--url", server.socket_url]) == 0
+    assert "reply: You said: good day" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_ends_the_server_cleanly(server: Running, number: signal.Signals) -> None:
+    with urllib.request.urlopen(f"{server.url}/health", timeout=PATIENCE_S) as answer:
+        assert json.load(answer) == {"status": "ready", "sessions": 0}
+    code, said = server.stop(number)
+    assert code == 0, said
+    assert "Traceback" not in said
+    with pytest.raises(urllib.error.URLError):
+        urllib.request.urlopen(f"{server.url}/health", timeout=PATIENCE_S)
+
+
+def test_a_missing_model_ends_the_start_with_its_remedy(tmp_path: Path) -> None:
+    ended = subprocess.run(
+        [sys.executable, "-m", "realtime.cli", "serve", "--port", "0"],
+        cwd=ROOT,
+        env={**os.environ, "PARLEY_KEY": "", "PARLEY_MODELS": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE_S,
+        check=False,
+    )
+    assert ended.returncode == 1
+    assert "Traceback" not in ended.stderr
+    assert ended.stderr.startswith("parley: The model file ")
+    assert ended.stderr.endswith("is missing: run `parley models fetch embedded`.\n")
