@@ -292,5 +292,5 @@ def _speaker(choice: Piper | Scripted, cpu: CpuToken) -> tuple[Speaker, tuple[st
         return FakeSpeaker(), ("tone",)
     from pipelines.stages.tts_piper import PiperSpeaker
 
-    speaker = PiperSpeaker(choice.voice, choice.path, cpu=cpu, threads=choice.threads)
+    speaker = PiperSpeaker(choice.path, cpu=cpu, threads=choice.threads)
     return speaker, (choice.voice,)

@@ -36,7 +36,8 @@ SPEED_RANGE = (0.5, 2.0)  # beyond, the model mumbles
 NOISE_SCALE = 0.667
 NOISE_WIDTH_SCALE = 0.8
 
-_CLAUSE_END = re.compile(r"[,;:.!?](?=\s)")
+# A full stop after a short word may belong to an abbreviation.
+_CLAUSE_END = re.compile(r"(?:[,;:!?]|(?<=\w{4})\.)(?=\s)")
 
 
 class PiperSpeaker(OneShotStage[SpeakRequest, str, SpeechDelta]):

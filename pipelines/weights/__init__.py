@@ -1,7 +1,7 @@
 """Model files: which there are, where they come from, and whether they are whole."""
 
 from pipelines.weights.fetching import FetchFailed, fetch
-from pipelines.weights.store import (
+from pipelines.weights.local_store import (
     FileState,
     ModelCorrupt,
     ModelMissing,

@@ -25,7 +25,7 @@ from pathlib import Path
 
 from pipelines.ports import Progress
 from pipelines.weights.catalogue import ModelFile, Part
-from pipelines.weights.store import (
+from pipelines.weights.local_store import (
     HASH_BLOCK_BYTES,
     FileState,
     WeightsError,

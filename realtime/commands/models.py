@@ -18,7 +18,7 @@ from pipelines.weights.catalogue import (
     ModelFile,
     group_of,
 )
-from pipelines.weights.store import state_of
+from pipelines.weights.local_store import state_of
 from realtime.commands.errors import FAILED, OK, USAGE, CommandError
 from realtime.settings import Llama, Piper, Settings, Silero, SmartTurn, Whisper
 

@@ -172,6 +172,7 @@ _ONE_AT_A_TIME = Reject("conversation_already_has_active_response")
 _NOTHING_SOUNDS = Ignore("nothing sounds that could be stopped")
 _OF_NO_RESPONSE = Ignore("outputs belong to a running response", never=True)
 _FIRST_WAS = Ignore("the first output was before", never=True)
+_HELD_ALREADY = Ignore("an onset holds once, and its end releases", never=True)
 _STILL_SENDING = Ignore("playback ends after everything is sent", never=True)
 
 S = Speaking
@@ -218,7 +219,7 @@ SPEAKING: dict[tuple[Speaking, Say], Cell] = {
     (S.HELD, Say.COMMIT): Move("queue", (S.HELD,)),
     (S.HELD, Say.CREATE): _ONE_AT_A_TIME,
     (S.HELD, Say.FIRST_OUTPUT): _FIRST_WAS,
-    (S.HELD, Say.HOLD): Ignore("it is held already"),
+    (S.HELD, Say.HOLD): _HELD_ALREADY,
     (S.HELD, Say.RELEASE): Move("release", (S.SPEAKING, S.TAIL, S.IDLE, S.WAITING)),
     (S.HELD, Say.INTERRUPT): Move("interrupt", (S.IDLE,)),
     (S.HELD, Say.GENERATED): Move("stay_held", (S.HELD,)),
@@ -244,7 +245,7 @@ SPEAKING: dict[tuple[Speaking, Say], Cell] = {
     (S.HELD_TAIL, Say.COMMIT): Move("create", (S.WAITING, S.HELD_TAIL)),
     (S.HELD_TAIL, Say.CREATE): Move("create", (S.WAITING, S.HELD_TAIL)),
     (S.HELD_TAIL, Say.FIRST_OUTPUT): _OF_NO_RESPONSE,
-    (S.HELD_TAIL, Say.HOLD): Ignore("it is held already"),
+    (S.HELD_TAIL, Say.HOLD): _HELD_ALREADY,
     (S.HELD_TAIL, Say.RELEASE): Move("release_tail", (S.TAIL,)),
     (S.HELD_TAIL, Say.INTERRUPT): Move("cut_tail", (S.IDLE,)),
     (S.HELD_TAIL, Say.GENERATED): _OF_NO_RESPONSE,

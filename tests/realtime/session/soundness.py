@@ -1,4 +1,4 @@
-"""What must hold after every step, whatever has happened: the machine's invariants, looked inside."""
+"""What must hold after every step, whatever has happened: the invariants, looked inside."""
 
 from __future__ import annotations
 
@@ -29,7 +29,8 @@ def _check_closed(script: Script) -> None:
     assert script.machine.next_deadline_ms() is None
     assert not script.works, f"after the end: {sorted(script.works)}"
     assert not script.kept, f"audio of turns {script.kept} is kept after the end"
-    assert not script.egress.replies, "audio waits after the end"
+    unsent = [name for name, reply in script.egress.replies.items() if reply.sent < reply.produced]
+    assert not unsent, f"audio of {unsent} waits after the end"
     assert not script.wire.running, "a response never ended"
 
 

@@ -148,7 +148,7 @@ def test_a_queued_answer_is_not_owed_a_second_time() -> None:
     script.write("Hello.")
     script.speak(400)
     first, second = script.live(fx.Recognise)
-    script.works.pop(first.request), script.works.pop(second.request)
+    del script.works[first.request], script.works[second.request]
     script.step(ev.TranscriptFinal(second.request, "second"))
     script.step(ev.TranscriptFinal(first.request, "first"))
     script.finish()

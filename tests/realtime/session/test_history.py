@@ -36,7 +36,7 @@ def test_a_finished_exchange_is_remembered_whole() -> None:
 
 
 @pytest.mark.parametrize(
-    ("heard_ms", "words"), [(320, 0), (1152, 2), (2048, 4), (3200, 6), (4480, 9)]
+    ("heard_ms", "words"), [(160, 0), (1152, 2), (2048, 4), (3200, 6), (4480, 9)]
 )
 def test_an_interrupted_reply_is_remembered_as_far_as_it_was_heard(
     heard_ms: int, words: int
@@ -78,7 +78,7 @@ def test_words_heard_in_the_tail_of_a_finished_reply_are_kept() -> None:
     script.silence(800)
     script.ask()
     said = [text for role, text in script.prompt if role == "assistant"]
-    assert said == ["one two three four five"]
+    assert said == ["one two three four five six"]
 
 
 def test_what_is_said_to_an_idle_user_is_no_message_of_theirs() -> None:

@@ -230,9 +230,9 @@ def test_truncation_in_progress_stays_cut_while_the_reply_goes_on() -> None:
     script.wait(5000)
     assert script.told(ResponseDone)[0].response.status == "completed"
     script.step(ev.ClientItemRetrieve(None, item_id))
-    assert script.told(ItemRetrieved)[0].item.parts[0].text == "one"
+    assert script.told(ItemRetrieved)[0].item.parts[0].text == "one two"
     script.create()
-    assert script.prompt[-1] == ("assistant", "one")
+    assert script.prompt[-1] == ("assistant", "one two")
 
 
 def test_truncate_and_cancel_may_come_in_either_order() -> None:
@@ -250,7 +250,7 @@ def test_truncate_and_cancel_may_come_in_either_order() -> None:
             script.truncate(item_id, 600)
         assert script.told(ItemTruncated) and not script.told(ErrorRaised)
         script.create()
-        assert script.prompt[-1] == ("assistant", "one")
+        assert script.prompt[-1] == ("assistant", "one two")
 
 
 def test_only_sound_of_the_assistant_can_be_truncated() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from random import Random
 
@@ -52,7 +53,7 @@ class Walk(Script):
         self.reported_ms: dict[str, int] = {}
         self.truncated_ms: dict[str, int] = {}
         self.dead: list[str] = []  # aborted requests
-        self._actions = {
+        self.actions: dict[Callable[[], None], int] = {
             self.some_speech: 10,
             self.some_silence: 12,
             self.some_flicker: 3,
@@ -63,6 +64,7 @@ class Walk(Script):
             self.reply_audio: 12,
             self.reply_call: 3,
             self.reply_end: 8,
+            self.whole_reply: 6,
             self.late_result: 3,
             self.manual_buffer: 3,
             self.new_item: 3,
@@ -75,7 +77,7 @@ class Walk(Script):
         }
 
     def go(self, steps: int) -> None:
-        actions, weights = list(self._actions), list(self._actions.values())
+        actions, weights = list(self.actions), list(self.actions.values())
         for _ in range(steps):
             if self.machine.lifecycle is Lifecycle.CLOSED:
                 return
@@ -244,6 +246,12 @@ class Walk(Script):
         else:
             self.finish(self.dice.choice(("stop", "stop", "length", "content_filter")), request)
 
+    def whole_reply(self) -> None:
+        """Some sentence, spoken and over."""
+        self.reply_text()
+        self.reply_audio()
+        self.reply_end()
+
     def late_result(self) -> None:
         if not self.dead:
             return
@@ -277,14 +285,18 @@ class Walk(Script):
         if turn is not None and self.dice.random() < 0.2:
             item_id = turn.item_id
         if self.dice.random() < 0.3:
-            parts = [Part(PartKind.INPUT_AUDIO, audio_handle=f"audio_{i}", audio_ms=900) for i in (0, 1)]
+            parts = [
+                Part(PartKind.INPUT_AUDIO, audio_handle=f"audio_{place}", audio_ms=900)
+                for place in range(2)
+            ]
             item = Item(item_id, ItemKind.MESSAGE, role=Role.USER, parts=tuple(parts))
             self.step(ev.ClientItemCreate("e_item", item, previous))
         else:
             self.type("text of a user", item_id, previous)
 
     def tool_output(self) -> None:
-        calls = [i.call_id for i in self.machine.ctx.conversation if i.kind is ItemKind.FUNCTION_CALL]
+        items = self.machine.ctx.conversation
+        calls = [item.call_id for item in items if item.kind is ItemKind.FUNCTION_CALL]
         self.output(self.dice.choice(calls or ["call_unknown"]) or "")
 
     def new_response(self) -> None:
