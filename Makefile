@@ -37,11 +37,15 @@ format: $(DEV)
 	@$(BIN)/ruff check --fix .
 	@$(BIN)/ruff format .
 
-# DIR: a folder of recordings, as benchmarks/ describes.
+# DIR: a folder of recordings, as benchmarks/recordings.py describes. Half an hour on two cores.
 bench: $(SERVE)
 	@test -n "$(DIR)" || { echo "Say which recordings: make bench DIR=path/to/folder"; exit 2; }
 	@$(BIN)/parley models fetch --config $(CONFIG)
-	@$(BIN)/python -m benchmarks.voice $(DIR)
+	@$(BIN)/python -m benchmarks.recogniser $(DIR)
+	@$(BIN)/python -m benchmarks.questions
+	@$(BIN)/python -m benchmarks.voice_to_voice $(DIR)
+	@$(BIN)/python -m benchmarks.barge_in $(DIR)
+	@$(BIN)/python -m benchmarks.false_turns
 
 # Newest versions that pyproject.toml allows, into the lock files.
 lock: $(DEV)

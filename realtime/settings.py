@@ -14,9 +14,10 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator, model_valida
 from realtime.access.keys import MIN_KEY_CHARACTERS
 from realtime.access.origins import LOOPBACK_HOSTS
 
+# Spelled out: small language models fall back into lists when they are only asked for brevity.
 DEFAULT_INSTRUCTIONS = (
-    "You are a friendly voice assistant. Your words are spoken aloud: answer in one or two short, "
-    "natural sentences, without lists, headings, emoji or code. If you do not know, say so."
+    "You are a friendly voice assistant on a phone call. Answer with one or two short spoken "
+    "sentences, at most thirty words. Never use lists or markdown. If you do not know, say so."
 )
 
 Milliseconds = Annotated[int, Field(ge=0, le=3_600_000)]  # an hour: more is a typing mistake

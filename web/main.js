@@ -12,7 +12,7 @@ const page = Object.fromEntries(
 );
 const captions = new Captions(page.captions);
 
-const DECISION_LIMIT_MS = 5000; // a recogniser on a busy machine has answered by then
+const DECISION_LIMIT_MS = 12000; // a recogniser on a busy machine has answered by then
 
 let conversation = null; // { sound, connection, turn, playing, responding } while one runs
 let isBusy = false; // between a press and its effect

@@ -18,7 +18,7 @@ from realtime.commands.turns import Step, Turn, TurnLog, last_voiced_sample
 from realtime.commands.wire_client import WIRE_RATE_HZ, Pcm, WireClient, open_client
 
 QUIET_MS = 1500  # nothing happens for so long: the conversation is over
-ANSWER_LIMIT_MS = 60_000  # no answer takes longer than this
+ANSWER_LIMIT_MS = 120_000  # no answer takes longer than this, spoken to its end
 
 
 @dataclass(frozen=True, slots=True)

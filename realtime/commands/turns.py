@@ -16,7 +16,7 @@ from realtime.commands.wire_client import WIRE_RATE_HZ, Pcm
 
 VOICED_BELOW_PEAK_DB = 35  # speech ends at its last window that is this close to its loudest one
 VOICED_WINDOW_MS = 10
-DECISION_LIMIT_MS = 5000  # a recogniser on a busy machine has answered by then
+DECISION_LIMIT_MS = 12_000  # a recogniser on a busy machine has answered by then
 
 
 class Step(StrEnum):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from realtime.session.creation import Debt
 from realtime.session.deadlines import Due
 from realtime.session.effects import AskJudge, ResetHearing
 from realtime.session.notices import InputCleared, SpeechStarted, SpeechStopped
@@ -112,8 +113,8 @@ class ListeningRegion(Region[Listening, Hear]):
 
     def commit(self, event: ClientCommit) -> None:
         self.ctx.position = max(self.ctx.position, event.position)
-        is_turn = self.turn is not None and self.state is not Listening.ONSET_QUIET
-        start = self.turn.start if is_turn and self.turn else self.buffer_start
+        turn = None if self.state is Listening.ONSET_QUIET else self.turn
+        start = self.buffer_start if turn is None else turn.start
         buffered = self.ctx.position - start
         if buffered < LEAST_COMMIT_MS * SAMPLES_PER_MS:
             self.ctx.refuse(
@@ -291,7 +292,7 @@ class ListeningRegion(Region[Listening, Hear]):
         ctx = self.ctx
         self.drafting.fire(Guess.ABORT)
         if self.is_in_turn:
-            self.speaking.forget_debt(None)  # the client asks for what it wants answered
+            self.speaking.debt = Debt.NOTHING  # the client asks for what it wants answered
         if self.turn is None or self.state is Listening.ONSET_QUIET:
             self._open_buffer()
         assert self.turn is not None
@@ -318,7 +319,7 @@ class ListeningRegion(Region[Listening, Hear]):
             if turn is None or not turn.is_announced:
                 self._open_buffer()
             else:
-                self.speaking.forget_debt(None)
+                self.speaking.debt = Debt.NOTHING
                 self.turns.cancel_recognition(turn)
                 ctx.abort(turn.judge_request)
                 turn.resume()

@@ -154,5 +154,5 @@ def test_a_turn_that_may_yet_be_committed_is_waited_for_in_a_bound() -> None:
     assert log.is_open
     log.observe(900, stopped)
     assert not log.is_open
-    assert log.is_undecided(900 + 4999)
-    assert not log.is_undecided(900 + 5000)
+    assert log.is_undecided(900 + 11_999)
+    assert not log.is_undecided(900 + 12_000)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -49,6 +50,8 @@ class Log:
 
     def __init__(self) -> None:
         self.lines: list[object] = []
+        self.frames: list[Frame] = []
+        self.stale: Frame | None = None
         self.has_audio_room = True
 
     def tell(self, notice: Notice) -> None:
@@ -59,9 +62,10 @@ class Log:
 
     def send(self, frame: Frame) -> None:
         self.lines.append(frame.total)
+        self.frames.append(frame)
 
     def first_stale(self, lane: str) -> Frame | None:
-        return None
+        return self.stale
 
     def close(self, code: int, reason: str) -> None:
         self.lines.append((code, reason))
@@ -189,6 +193,34 @@ def test_an_announced_frame_that_is_stopped_does_not_leave(stop: Effect) -> None
 
     lines = drive(script, react).log.lines
     assert [line for line in lines if isinstance(line, int)] == []
+
+
+@pytest.mark.parametrize("socket_is_behind", [False, True])
+def test_a_cut_fades_from_where_the_listener_is(socket_is_behind: bool) -> None:
+    """Frames that still wait for the socket die; the fade goes on where they would have begun."""
+
+    def script(rig: Rig) -> None:
+        rig.speak(9600)
+        rig.driver.handle(GO)
+        if socket_is_behind:
+            rig.log.stale = replace(
+                rig.log.frames[-1], samples=np.full(960, 0.25, dtype=np.float32)
+            )
+        rig.driver.handle(ReplyAudio("x", 0, 0))
+
+    def react(event: Event) -> list[Effect]:
+        match event:
+            case ClientCommit():
+                return [PLAY]
+            case ReplyAudio():
+                return [CutLane("voice", 1, "r", 120)]
+            case _:
+                return []
+
+    fade = drive(script, react).log.frames[-1]
+    assert fade.epoch == 1 and len(fade.samples) == 120
+    assert fade.samples[0] == pytest.approx(0.25 if socket_is_behind else 0.1)
+    assert fade.samples[-1] == 0
 
 
 def test_frames_leave_as_they_are_played() -> None:

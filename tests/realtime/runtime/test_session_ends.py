@@ -16,9 +16,9 @@ from realtime.runtime.registry import Registry, ServerFull
 from realtime.runtime.replay import replay
 from realtime.runtime.session import SessionRuntime
 from realtime.runtime.shell import SessionSetup
-from realtime.session.effects import Effect
+from realtime.session.effects import Effect, StartReply
 from realtime.session.events import Event, Opened
-from realtime.session.settings import SessionSettings
+from realtime.session.settings import AudioFormat, SessionSettings, ToolChoice
 from tests.realtime.runtime.stand_ins import (
     PipeTransport,
     ScriptedCascade,
@@ -112,6 +112,26 @@ def test_a_client_that_does_not_read_is_let_go() -> None:
         # Its own events were no longer read, long before memory ran out.
         assert transport.unread > 1000
         assert metrics.counts[Count.CLIENTS_STALLED] == 1
+
+    run_virtual(main(), limit_s=100)
+
+
+def test_work_that_the_machine_forgets_ends_with_the_session() -> None:
+    start = StartReply(
+        *("r", False, (), True, "default", 1.0, AudioFormat(), (), ToolChoice(), None)
+    )
+
+    async def main() -> None:
+        cascade, transport = held_cascade("reply"), PipeTransport()
+        careless = ScriptedMachine(lambda event: [start] if isinstance(event, Opened) else [])
+        session = SessionRuntime(transport, cascade, SETUP, conversation=careless)
+        running = asyncio.create_task(session.run())
+        await asyncio.sleep(1)
+        assert session.open_requests == cascade.active == 1
+        transport.client_leaves()
+        async with asyncio.timeout(1):
+            await running
+        assert session.open_requests == cascade.active == 0
 
     run_virtual(main(), limit_s=100)
 

@@ -219,3 +219,33 @@ def test_ten_sessions_at_once_are_as_ten_alone() -> None:
         assert together.types() == alone.types()
         assert np.array_equal(together.audio(), alone.audio())
         assert np.array_equal(cascade.heard[-1], alone_cascade.heard[-1])
+
+
+def test_the_judge_hears_the_last_eight_seconds() -> None:
+    async def client(transport: PipeTransport, _: SessionRuntime) -> None:
+        await say(transport, speech_ms=12_000)
+        await transport.until("response.done")
+
+    cascade = ScriptedCascade()
+    serve(cascade, client)
+    assert [len(audio) for audio in cascade.judged] == [8 * 16_000]
+    assert np.abs(cascade.judged[0][:16_000]).max() > 0.25  # speech, with its silence behind it
+    assert np.abs(cascade.judged[0][-160 * 16 :]).max() == 0
+
+
+def test_push_to_talk_may_be_longer_than_what_is_looked_back_at() -> None:
+    """Two clips of 40 s, the second told apart by its tone: each is recognised whole."""
+    setup = SessionSetup(SessionSettings(turn_detection=None), seed=7)
+
+    async def client(transport: PipeTransport, _: SessionRuntime) -> None:
+        for clip in (tone(40_000, hz=440), tone(40_000, hz=880)):
+            transport.client_sends(append(pcm(clip)), {"type": "input_audio_buffer.commit"})
+            await cascade.has_heard.wait()
+            cascade.has_heard.clear()
+
+    cascade = ScriptedCascade()
+    serve(cascade, client, setup)
+    for heard, hz in zip(cascade.heard, (440, 880), strict=True):
+        assert len(heard) == 40 * 16_000
+        assert int(np.argmax(np.abs(np.fft.rfft(heard[:16_000])))) == hz
+        assert int(np.argmax(np.abs(np.fft.rfft(heard[-16_000:])))) == hz

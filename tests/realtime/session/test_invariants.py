@@ -6,8 +6,8 @@ step. Every run of these tests is the same run: seeds are fixed and hypothesis i
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from enum import Enum
+from itertools import chain
 from random import Random
 from typing import Any
 
@@ -18,13 +18,13 @@ from hypothesis import strategies as st
 from realtime.session import events as ev
 from realtime.session.machine import Machine
 from realtime.session.region import Region
-from realtime.session.settings import SessionSettings
 from realtime.session.states import Lifecycle
 from realtime.session.table import Ignore
+from tests.realtime.session.moments import all_pairs, odd_moments
 from tests.realtime.session.script import Script
 from tests.realtime.session.walk import Walk
 
-WALKS = 320
+WALKS = 250
 STEPS = 300
 
 
@@ -47,37 +47,12 @@ def walk(seed: int) -> Walk:
     return script
 
 
-def odd_moments() -> Iterable[Script]:
-    """What no walk comes across: ends before the beginning, beginnings after it, monologues."""
-    opened = ev.Opened(1, SessionSettings(), "browser", False, 0)
-    ends = (ev.Disconnected(True), ev.Disconnected(), ev.ShutDown())
-    for event in ends:
-        script = Script(is_open=False)
-        script.step(ev.Reconnected())
-        script.step(event)
-        for late in (opened, ev.Reconnected(), *ends):
-            script.step(late)
-        yield script
-    script = Script()
-    script.say(30_000)
-    script.silence(640)
-    script.step(opened)
-    script.step(ev.Reconnected())
-    script.step(ev.ShutDown())
-    script.step(opened)
-    script.step(ev.Reconnected())
-    yield script
-    script = Script()
-    script.step(ev.Disconnected(resumable=True))
-    script.step(opened)
-    yield script
-
-
 @pytest.fixture(scope="module")
 def visited() -> list[set[tuple[Enum, Enum]]]:
-    """By region: the cells of the table that the walks came to."""
+    """By region: the cells of the table that walks and pairs of events came to."""
     cells: list[set[tuple[Enum, Enum]]] = [set(), set(), set(), set()]
-    for script in (*(walk(seed) for seed in range(WALKS)), *odd_moments()):
+    walks = (walk(seed) for seed in range(WALKS))
+    for script in chain(walks, (play() for play in all_pairs()), odd_moments()):
         for seen, region in zip(cells, regions(script.machine), strict=True):
             seen |= region.visited
     return cells
@@ -96,7 +71,7 @@ def test_the_table_is_true(visited: list[set[tuple[Enum, Enum]]]) -> None:
 ACTIONS = [action.__name__ for action in Walk(Random(0)).actions]
 
 
-@settings(max_examples=150, deadline=None, derandomize=True, database=None)
+@settings(max_examples=400, deadline=None, derandomize=True, database=None)
 @given(seed=st.integers(0, 2**16), names=st.lists(st.sampled_from(ACTIONS), max_size=80))
 def test_no_order_of_events_breaks_an_invariant(seed: int, names: list[str]) -> None:
     script = Walk(Random(seed))

@@ -1,0 +1,186 @@
+"""Detector, judge and recogniser with their real models, on the embedded voice and on noise."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from pipelines.stages.asr_whisper import WhisperRecogniser
+from pipelines.stages.tts_piper import PiperSpeaker
+from pipelines.stages.turn_smart import SmartTurnJudge
+from pipelines.stages.vad_silero import SileroDetector, SileroStream
+from pipelines.types import (
+    DETECTOR_FRAME_SAMPLES,
+    HEARING_RATE_HZ,
+    RecogniseRequest,
+    Samples,
+    Transcript,
+)
+from pipelines.weights import ModelMissing
+from tests.pipelines.stages.embedded import check, freed, outputs, recording, room, started
+
+pytestmark = pytest.mark.models
+
+SPEECH = 0.5  # the detector's own threshold
+SENTENCE = "The train to the north leaves every morning at nine."
+
+
+def frames(audio: Samples) -> list[Samples]:
+    last = len(audio) - DETECTOR_FRAME_SAMPLES
+    return [
+        audio[at : at + DETECTOR_FRAME_SAMPLES] for at in range(0, last, DETECTOR_FRAME_SAMPLES)
+    ]
+
+
+def noises() -> list[Samples]:
+    at = np.arange(3 * HEARING_RATE_HZ) / HEARING_RATE_HZ
+    silence = np.zeros(len(at), np.float32)
+    hum = (0.05 * np.sin(2 * np.pi * 100 * at)).astype(np.float32)
+    clicks = silence.copy()
+    clicks[::8000] = 0.8
+    return [silence, room(silence), room(silence, 0.05), hum, clicks]
+
+
+async def probabilities(detector: SileroStream, audio: Samples) -> list[float]:
+    return [await detector.step(frame) for frame in frames(audio)]
+
+
+async def hear(recogniser: WhisperRecogniser, audio: Samples, **options: str) -> str:
+    pieces = [audio[at : at + 1600] for at in range(0, len(audio), 1600)]
+    found = await outputs(recogniser.open(RecogniseRequest("hear", **options)), pieces)
+    assert [transcript.is_final for transcript in found] == [True]
+    return found[0].text
+
+
+def words(text: str) -> list[str]:
+    return re.sub(r"[^a-z ]+", " ", text.lower()).split()
+
+
+def test_the_detector_hears_speech_and_no_noise() -> None:
+    async def main() -> None:
+        async with started(PiperSpeaker()) as speaker, started(SileroDetector()) as stage:
+            spoken = await recording(speaker, SENTENCE)
+            heard = np.array(await probabilities(stage.open(), spoken)) > SPEECH
+            assert heard.mean() > 0.5
+            assert not heard[:10].any()  # the pause before
+            for noise in noises():
+                assert max(await probabilities(stage.open(), noise)) < SPEECH
+
+    check(main)
+
+
+def test_detectors_are_apart_and_forget() -> None:
+    async def main() -> None:
+        async with started(PiperSpeaker()) as speaker, started(SileroDetector()) as stage:
+            spoken = frames(await recording(speaker, "Yes, please."))
+            alone, first, second = stage.open(), stage.open(), stage.open()
+            assert stage.active == 3
+            expected = [await alone.step(frame) for frame in spoken]
+            noise = noises()[2][:DETECTOR_FRAME_SAMPLES]
+            got = []
+            for frame in spoken:
+                got.append(await first.step(frame))
+                await second.step(noise)
+            assert got == expected
+            first.reset()
+            assert [await first.step(frame) for frame in spoken] == expected
+            for detector in (alone, first, second, second):
+                detector.close()
+            assert stage.active == 0
+            with pytest.raises(RuntimeError, match="after its end"):
+                await first.step(spoken[0])
+
+    check(main)
+
+
+def test_a_frame_of_another_length_is_refused() -> None:
+    async def main() -> None:
+        async with started(SileroDetector()) as stage:
+            with pytest.raises(ValueError, match="512 samples"):
+                await stage.open().step(np.zeros(160, np.float32))
+
+    check(main)
+
+
+def test_the_judge_tells_an_end_from_a_pause() -> None:
+    async def main() -> None:
+        async with started(PiperSpeaker()) as speaker, started(SmartTurnJudge()) as judge:
+            whole = await judge.ask(await recording(speaker, "What is the capital of France?", 0.2))
+            cut = await judge.ask(await recording(speaker, "I would like to go to the", 0.2))
+            assert whole > 0.5 > cut
+            assert 0 <= await judge.ask(np.zeros(0, np.float32)) <= 1
+            long = np.tile(await recording(speaker, SENTENCE), 5)
+            assert await judge.ask(long) == pytest.approx(await judge.ask(long[-128_000:]))
+
+    check(main)
+
+
+def test_sentences_are_recognised() -> None:
+    sentences = (
+        SENTENCE,
+        "What is the weather like in London today?",
+        "Please tell me more about the history of the old bridge.",
+    )
+
+    async def main() -> None:
+        async with started(PiperSpeaker()) as speaker, started(WhisperRecogniser()) as recogniser:
+            for sentence in sentences:
+                text = await hear(recogniser, await recording(speaker, sentence))
+                expected, got = words(sentence), words(text)
+                assert sum(word in got for word in expected) >= 0.8 * len(expected), text
+                assert text == text.strip()
+
+    check(main)
+
+
+def test_short_answers_survive_and_noise_does_not() -> None:
+    async def main() -> None:
+        async with started(PiperSpeaker()) as speaker, started(WhisperRecogniser()) as recogniser:
+            for answer in ("Yes.", "No.", "Stop.", "Okay."):
+                text = await hear(recogniser, await recording(speaker, answer, 0.3))
+                assert words(text) == words(answer)
+            for noise in (*noises(), np.zeros(0, np.float32), np.zeros(100, np.float32)):
+                assert await hear(recogniser, noise) == ""
+
+    check(main)
+
+
+def test_long_turns_with_pauses_are_heard_to_the_end() -> None:
+    async def main() -> None:
+        async with started(PiperSpeaker()) as speaker, started(WhisperRecogniser()) as recogniser:
+            said = await recording(speaker, SENTENCE, 1.0)
+            text = await hear(recogniser, np.concatenate([said] * 8))  # more than 30 s
+            assert words(text).count("train") == 8
+
+    check(main)
+
+
+def test_an_aborted_recognition_gives_nothing() -> None:
+    async def main() -> None:
+        async with started(WhisperRecogniser()) as recogniser:
+            stream = recogniser.open(RecogniseRequest("gone"))
+            await stream.push(noises()[2])
+            await stream.finish()
+            stream.abort()
+            found: list[Transcript] = [output async for output in stream]
+            assert found == []
+            await freed(recogniser)
+
+    check(main)
+
+
+def test_a_missing_model_is_told_at_the_start(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("PARLEY_MODELS", str(tmp_path))
+
+    async def main() -> None:
+        for stage in (SileroDetector(), SmartTurnJudge(), WhisperRecogniser(), PiperSpeaker()):
+            with pytest.raises(ModelMissing, match="parley models fetch embedded"):
+                await stage.start(lambda line: None)
+            await stage.close()
+
+    check(main)
