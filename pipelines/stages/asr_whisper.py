@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +11,7 @@ from pipelines.ports import Progress
 from pipelines.runtime.cpu import CpuToken
 from pipelines.runtime.one_shot import OneShotStage
 from pipelines.runtime.ticket import Ticket
+from pipelines.stages.speech_pauses import quietest, shorten_pauses, split
 from pipelines.stages.whisper_evidence import is_hopeless, is_made_up, is_silent, voiced_s
 from pipelines.stages.whisper_model import Hearing, WhisperModel
 from pipelines.types import HEARING_RATE_HZ, RecogniseRequest, Samples, StageError, Transcript
@@ -21,12 +22,8 @@ MODELS = {"base": WHISPER_BASE, "tiny.en": WHISPER_TINY_EN}
 DEFAULT_MODEL = "base"
 DEFAULT_LANGUAGE = "en"  # short answers are too little to tell a language by
 
-PIECE_S = 28.0  # the longest piece: what fits into Whisper's window, less some silence
-PIECE_AT_LEAST_S = 18.0  # the cut is looked for between the two
-CUT_S = 0.2  # a cut lies in the middle of so much quiet
-
 # Whisper may end at a pause and leave the rest of a long turn out.
-CUT_SHORT_WORDS_PER_S = 0.7  # per voiced second; the slowest talkers reach one
+CUT_SHORT_WORDS_PER_S = 1.2  # per voiced second; the slowest talkers have 1.6
 CUT_SHORT_AT_LEAST_S = 4.0  # of voice; below, a single word may be all
 
 
@@ -89,7 +86,7 @@ class _Ears:
         self._pause = pause
 
     def transcribe(self, audio: Samples) -> str:
-        texts = [self._piece(piece) for piece in split(audio)]
+        texts = [self._piece(piece) for piece in split(shorten_pauses(audio))]
         return " ".join(text for text in texts if text)
 
     def _piece(self, audio: Samples) -> str:
@@ -119,25 +116,3 @@ class _Ears:
             return False
         voice_s = voiced_s(audio)
         return voice_s > CUT_SHORT_AT_LEAST_S and hearing.words < voice_s * CUT_SHORT_WORDS_PER_S
-
-
-def split(audio: Samples) -> Sequence[Samples]:
-    """Pieces of at most `PIECE_S`, cut where it is quiet; joined they are `audio`."""
-    pieces: list[Samples] = []
-    while len(audio) > PIECE_S * HEARING_RATE_HZ:
-        first, last = int(PIECE_AT_LEAST_S * HEARING_RATE_HZ), int(PIECE_S * HEARING_RATE_HZ)
-        cut = quietest(audio, first, last)
-        pieces.append(audio[:cut])
-        audio = audio[cut:]
-    return [*pieces, audio]
-
-
-def quietest(audio: Samples, first: int, last: int) -> int:
-    """The sample in [first, last] around which `CUT_S` of audio has the least energy."""
-    width = int(CUT_S * HEARING_RATE_HZ)
-    first = max(first, width // 2)
-    last = min(last, len(audio) - width // 2)
-    energy = np.cumsum(np.square(audio, dtype=np.float64))
-    centres = np.arange(first, max(last, first + 1))
-    power = energy[np.minimum(centres + width // 2, len(audio) - 1)] - energy[centres - width // 2]
-    return int(centres[np.argmin(power)])

@@ -25,6 +25,8 @@ from tests.pipelines.stages.embedded import check, freed, outputs, recording, ro
 pytestmark = pytest.mark.models
 
 SPEECH = 0.5  # the detector's own threshold
+ORDER = "I would like to book a table for two people tomorrow evening at eight."
+PAUSE = np.zeros(3200, np.float32)
 SENTENCE = "The train to the north leaves every morning at nine."
 
 
@@ -48,9 +50,9 @@ async def probabilities(detector: SileroStream, audio: Samples) -> list[float]:
     return [await detector.step(frame) for frame in frames(audio)]
 
 
-async def hear(recogniser: WhisperRecogniser, audio: Samples, **options: str) -> str:
+async def hear(recogniser: WhisperRecogniser, audio: Samples, language: str | None = None) -> str:
     pieces = [audio[at : at + 1600] for at in range(0, len(audio), 1600)]
-    found = await outputs(recogniser.open(RecogniseRequest("hear", **options)), pieces)
+    found = await outputs(recogniser.open(RecogniseRequest("hear", language=language)), pieces)
     assert [transcript.is_final for transcript in found] == [True]
     return found[0].text
 
@@ -108,9 +110,15 @@ def test_a_frame_of_another_length_is_refused() -> None:
 def test_the_judge_tells_an_end_from_a_pause() -> None:
     async def main() -> None:
         async with started(PiperSpeaker()) as speaker, started(SmartTurnJudge()) as judge:
-            whole = await judge.ask(await recording(speaker, "What is the capital of France?", 0.2))
-            cut = await judge.ask(await recording(speaker, "I would like to go to the", 0.2))
-            assert whole > 0.5 > cut
+            whole, cut = [], []
+            for _ in range(3):  # the voice never says it twice alike
+                said = await recording(speaker, ORDER, 0.2)
+                whole.append(await judge.ask(said))
+                # Broken off in the last words, with a pause after.
+                broken = said[: int(0.8 * len(said))]
+                cut.append(await judge.ask(np.concatenate([broken, room(PAUSE)])))
+            assert min(whole) > 0.5
+            assert np.mean(cut) < np.mean(whole) - 0.2
             assert 0 <= await judge.ask(np.zeros(0, np.float32)) <= 1
             long = np.tile(await recording(speaker, SENTENCE), 5)
             assert await judge.ask(long) == pytest.approx(await judge.ask(long[-128_000:]))
@@ -149,11 +157,25 @@ def test_short_answers_survive_and_noise_does_not() -> None:
 
 
 def test_long_turns_with_pauses_are_heard_to_the_end() -> None:
+    parts = (
+        ("Chapter one.", "chapter"),
+        (SENTENCE, "train"),
+        ("My sister lives in a small house beside the river.", "river"),
+        ("Could you tell me what the weather will be like on Friday?", "weather"),
+        ("We need four apples, some bread and a bottle of milk.", "bread"),
+        ("The meeting was moved to the second floor of the building.", "meeting"),
+        ("He plays the piano every evening after dinner.", "piano"),
+        ("Thank you, that is all that I wanted to know.", "wanted"),
+    )
+
     async def main() -> None:
         async with started(PiperSpeaker()) as speaker, started(WhisperRecogniser()) as recogniser:
-            said = await recording(speaker, SENTENCE, 1.0)
-            text = await hear(recogniser, np.concatenate([said] * 8))  # more than 30 s
-            assert words(text).count("train") == 8
+            turn = np.concatenate([await recording(speaker, said, 1.0) for said, _ in parts])
+            assert len(turn) > 30 * HEARING_RATE_HZ
+            text = words(await hear(recogniser, turn))
+            missing = [word for _, word in parts if word not in text]
+            assert len(missing) <= 1, (missing, text)
+            assert text[-1] == "know"
 
     check(main)
 

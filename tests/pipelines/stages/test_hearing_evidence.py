@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from pipelines.stages.asr_whisper import PIECE_AT_LEAST_S, PIECE_S, quietest, split
 from pipelines.stages.whisper_evidence import is_hopeless, is_made_up, is_silent, voiced_s
 from pipelines.stages.whisper_model import Hearing
 from pipelines.types import HEARING_RATE_HZ, Samples
@@ -88,26 +87,3 @@ def test_voice_is_periodic_sound() -> None:
     assert voiced_s(hiss(2.0)) == 0.0
     assert voiced_s(np.zeros(16_000, np.float32)) == 0.0
     assert voiced_s(np.zeros(100, np.float32)) == 0.0
-
-
-def test_long_audio_is_cut_in_the_pauses() -> None:
-    pause = np.zeros(HEARING_RATE_HZ // 2, np.float32)
-    audio = np.concatenate([hum(24.0), pause, hum(20.0), pause, hum(30.0)])
-    pieces = split(audio)
-    assert np.array_equal(np.concatenate(pieces), audio)
-    seconds = [len(piece) / HEARING_RATE_HZ for piece in pieces]
-    assert all(PIECE_AT_LEAST_S <= length <= PIECE_S for length in seconds[:-1])
-    assert seconds[0] == pytest.approx(24.25, abs=0.2)
-    assert seconds[1] == pytest.approx(20.5, abs=0.3)
-
-
-def test_short_audio_is_one_piece() -> None:
-    audio = hum(2.0)
-    assert [len(piece) for piece in split(audio)] == [len(audio)]
-    assert [len(piece) for piece in split(audio[:0])] == [0]
-
-
-def test_the_quietest_place_is_found() -> None:
-    audio = hum(4.0)
-    audio[32_000:40_000] = 0.0
-    assert quietest(audio, 0, len(audio)) == pytest.approx(36_000, abs=2500)
