@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
 import dataclasses
 from collections.abc import Callable
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-import xllamacpp
-
 from pipelines.ports import Progress
 from pipelines.runtime.cpu import CpuToken
 from pipelines.runtime.self_scheduled import SelfScheduledStage
 from pipelines.runtime.ticket import Ticket
 from pipelines.stages.llama_context import ContextTooSmall, fit
-from pipelines.stages.llama_engine import EngineFailed, LlamaEngine
+from pipelines.stages.llama_engine import EngineFailed, LlamaEngine, grammar_of
 from pipelines.stages.llama_tools import (
     CallReader,
     as_openai,
@@ -106,7 +105,7 @@ class LlamaWriter(SelfScheduledStage[WriteRequest, WriteOutput]):
         await super().close()
         engine, self._engine = self._engine, None
         if engine is not None:
-            engine.close()
+            await asyncio.to_thread(engine.close)
 
     def _write(
         self, request: WriteRequest, ticket: Ticket, emit: Callable[[WriteOutput], None]
@@ -229,10 +228,8 @@ def _limit(request: WriteRequest, *, may_call: bool) -> int:
 
 def _grammar(tools: tuple[ToolSpec, ...]) -> str:
     try:
-        return xllamacpp.json_schema_to_grammar(  # pyright: ignore[reportAttributeAccessIssue]
-            schema_of_call(tools)
-        )
-    except Exception as error:  # the binding raises whatever llama.cpp throws
+        return grammar_of(schema_of_call(tools))
+    except (EngineFailed, ValueError) as error:
         raise _bad_schema(str(error)) from error
 
 

@@ -290,7 +290,6 @@ class ListeningRegion(Region[Listening, Hear]):
 
     def commit_buffer(self, _: object) -> Listening:
         ctx = self.ctx
-        self.drafting.fire(Guess.ABORT)
         if self.is_in_turn:
             self.speaking.debt = Debt.NOTHING  # the client asks for what it wants answered
         if self.turn is None or self.state is Listening.ONSET_QUIET:
@@ -312,7 +311,6 @@ class ListeningRegion(Region[Listening, Hear]):
         """The session's turn detection has just become what the settings say."""
         turn, ctx = self.turn, self.ctx
         if ctx.settings.turn_detection is None:
-            self.drafting.fire(Guess.ABORT)
             self.voice.reset()
             ctx.deadlines.disarm(Due.AUDIO_GAP)
             self.speaking.fire(Say.RELEASE)
@@ -337,7 +335,6 @@ class ListeningRegion(Region[Listening, Hear]):
         self._drop_turn()
         self.turns.drop_all()
         self.voice.reset()
-        self.ctx.deadlines.disarm(Due.AUDIO_GAP)
         self.ctx.emit(ResetHearing())
         self.buffer_start = self.ctx.position
         return Listening.QUIET
@@ -378,10 +375,8 @@ class ListeningRegion(Region[Listening, Hear]):
         if ctx.settings.turn_detection is None:
             self.turn = self.turns.open(ctx.position, ctx.position)
         elif self.voice.is_up:
-            self.voice.since = ctx.position
             self.voice.voiced_samples = 0
             self.turn = self.turns.open(ctx.position, ctx.position)
             return Listening.ONSET_QUIET
         ctx.deadlines.disarm(Due.AUDIO_GAP)
-        self.speaking.fire(Say.RELEASE)
         return Listening.QUIET

@@ -71,7 +71,6 @@ class SpeakingRegion(Region[Speaking, Say]):
             self.fire(Say.FIRST_OUTPUT)
         elif self.state is Speaking.SPEAKING:
             response.advance(self.ctx)
-            self._await_output()
         elif self.state is Speaking.HELD and self._has_begun:
             response.advance_calls(self.ctx)
         if reply.ending is not None and not response.is_done:

@@ -98,8 +98,7 @@ class Turns:
     # ---- recognition ---------------------------------------------------------------------------
 
     def recognise(self, turn: Turn) -> None:
-        """Hear the turn's audio up to now; an older recognition of it is pointless."""
-        self.cancel_recognition(turn)
+        """Hear the turn's audio up to now."""
         ctx = self.ctx
         turn.failure = None
         turn.recognition = self._request_recognition(turn, ctx.position)

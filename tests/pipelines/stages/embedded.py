@@ -65,7 +65,7 @@ async def outputs(stream: Stream[In, Out], inputs: Iterable[In] = ()) -> list[Ou
 async def freed(stage: Active) -> None:
     """Wait until no request is open."""
     async with asyncio.timeout(FREED_S):
-        while stage.active:  # noqa: ASYNC110  # threads end it, and tell nobody
+        while stage.active:  # threads end it, and tell nobody
             await asyncio.sleep(0.001)
 
 

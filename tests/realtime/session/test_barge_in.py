@@ -10,6 +10,7 @@ from realtime.session.items import ItemStatus
 from realtime.session.notices import (
     AudioDone,
     InputCommitted,
+    ItemTruncated,
     OutputItemDone,
     ResponseCreated,
     ResponseDone,
@@ -72,6 +73,9 @@ def test_an_interruption_happens_in_its_fixed_order() -> None:
     assert (done.response.status, done.response.reason) == ("cancelled", "turn_detected")
     assert done.response.output[0].status is ItemStatus.INCOMPLETE
     assert not script.egress.replies
+    (heard,) = script.egress.heard.values()
+    script.truncate(script.item_ids[1], heard.sent // 24)
+    assert script.told(ItemTruncated), "the fade counts as sent"
 
 
 def test_nothing_is_sent_between_onset_and_certainty() -> None:
@@ -167,6 +171,20 @@ def test_an_onset_around_the_first_audio_never_makes_both_talk(frames: int) -> N
     assert not script.egress.replies
 
 
+def test_speech_that_resumes_after_a_pause_holds_and_stops_a_reply_begun_in_it() -> None:
+    script = Script()
+    script.say(640)
+    script.silence(96)
+    script.create()
+    script.write(LONG)
+    script.speak(2000)
+    assert script.speaking is Speaking.SPEAKING
+    script.say(32)
+    assert script.speaking is Speaking.HELD
+    script.say(128)
+    assert script.told(ResponseDone)[0].response.reason == "turn_detected"
+
+
 def test_a_first_output_during_an_onset_stays_unsent_until_released() -> None:
     script = Script()
     script.ask()
@@ -254,6 +272,25 @@ def test_noise_before_the_first_output_answers_what_was_asked() -> None:
     assert [c.response.status for c in script.told(ResponseDone)] == ["cancelled"]
     assert script.prompt == [("user", "What time is it?")]
     assert script.speaking is Speaking.WAITING
+
+
+def test_noise_before_the_first_output_of_a_later_answer_is_answered_too() -> None:
+    script = Script()
+    script.ask()
+    script.answer("It is noon.", 400)
+    script.wait(2000)
+    script.ask()
+    script.hears = ""
+    script.ask()
+    assert script.speaking is Speaking.WAITING
+    assert script.prompt[-1] == ("user", "What time is it?")
+
+
+def test_noise_in_the_tail_of_a_reply_lets_it_go_on() -> None:
+    script = in_tail()
+    script.hears = ""
+    script.ask(160)
+    assert script.prompt[-1] == ("system", CONTINUE)
 
 
 def test_noise_after_a_reply_that_was_all_but_heard_out_asks_for_nothing() -> None:

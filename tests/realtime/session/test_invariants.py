@@ -24,7 +24,7 @@ from tests.realtime.session.moments import all_pairs, odd_moments
 from tests.realtime.session.script import Script
 from tests.realtime.session.walk import Walk
 
-WALKS = 250
+WALKS = 150
 STEPS = 300
 
 
@@ -71,7 +71,7 @@ def test_the_table_is_true(visited: list[set[tuple[Enum, Enum]]]) -> None:
 ACTIONS = [action.__name__ for action in Walk(Random(0)).actions]
 
 
-@settings(max_examples=400, deadline=None, derandomize=True, database=None)
+@settings(max_examples=250, deadline=None, derandomize=True, database=None)
 @given(seed=st.integers(0, 2**16), names=st.lists(st.sampled_from(ACTIONS), max_size=80))
 def test_no_order_of_events_breaks_an_invariant(seed: int, names: list[str]) -> None:
     script = Walk(Random(seed))

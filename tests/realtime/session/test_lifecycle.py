@@ -119,6 +119,7 @@ def test_a_lost_client_ends_all_that_is_under_way_and_finds_its_conversation_aga
     items, late = script.item_ids, dict(script.works)
     script.step(ev.Disconnected(resumable=True))
     assert script.states[:3] == (Lifecycle.PARKED, Listening.QUIET, Speaking.IDLE)
+    assert fx.ResetHearing() in script.effects
     for request in late:
         script.step(ev.ReplyAudio(request, 24_000, 3))
         script.step(ev.TranscriptFinal(request, "late"))
@@ -132,6 +133,16 @@ def test_a_lost_client_ends_all_that_is_under_way_and_finds_its_conversation_aga
     script.say(640)
     script.silence(5000)
     assert len(script.told(InputCommitted)) == before + 1
+
+
+def test_a_client_lost_in_the_tail_hears_no_more_of_it() -> None:
+    script = Script()
+    in_tail(script)
+    script.step(ev.Disconnected(resumable=True))
+    assert len(script.done(fx.CutLane)) == 1
+    script.step(ev.Reconnected())
+    script.create()
+    assert script.prompt == []
 
 
 def test_resuming_repeats_nothing_that_was_heard() -> None:

@@ -16,6 +16,7 @@ from realtime.session.notices import (
     SpeechStarted,
     SpeechStopped,
     TranscriptionCompleted,
+    TranscriptionFailed,
 )
 from realtime.session.settings import SemanticVad, ServerVad
 from realtime.session.states import Listening, Speaking
@@ -114,6 +115,8 @@ def test_a_commit_in_a_pause_or_in_silence_ends_what_there_is() -> None:
     script.silence(320)
     script.commit()
     assert len(script.told(InputCommitted)) == 2
+    spans = [(heard.start / 16, heard.end / 16) for heard in script.done(fx.Recognise)]
+    assert spans[-2:] == [(0, 736), (736, 1056)], "and the rest begins where it ended"
 
 
 def test_a_commit_during_an_onset_takes_all_that_was_received() -> None:
@@ -154,6 +157,15 @@ def test_speech_that_goes_on_after_a_clear_is_a_new_turn() -> None:
     assert first.item_id != second.item_id
     assert script.told(InputCommitted)[0].item_id == second.item_id
     assert script.done(fx.Recognise)[-1].start == 640 * SAMPLES_PER_MS
+
+
+def test_clear_counts_what_was_received_before_it_to_the_sample() -> None:
+    script = Script(None)
+    script.say(96)
+    script.step(ev.ClientClear(None, script.position + 16 * SAMPLES_PER_MS))
+    script.say(96)
+    script.commit()
+    assert "buffer only has 80.00ms" in script.told(ErrorRaised)[0].message
 
 
 def test_a_cleared_push_to_talk_buffer_starts_anew() -> None:
@@ -202,6 +214,7 @@ def test_a_response_that_waits_for_a_text_fails_with_it() -> None:
     script.wait(12_000)
     (done,) = script.told(ResponseDone)
     assert (done.response.status, done.response.error_code) == ("failed", "transcript_timeout")
+    assert script.told(TranscriptionFailed)[0].item_id == script.item_ids[0]
 
 
 # ---- detection changes -------------------------------------------------------------------------
@@ -228,6 +241,37 @@ def test_switching_to_push_to_talk_keeps_what_was_said(lead_in: str) -> None:
     if announced:
         assert script.told(ItemAdded)[0].item.id == announced[0].item_id
     assert not script.told(SpeechStopped)
+
+
+def test_half_a_turn_that_was_recognised_already_is_recognised_whole_after_the_switch() -> None:
+    script = Script()
+    script.say(640)
+    script.silence(96)
+    script.hears = None
+    script.update(turn_detection=None)
+    script.say(640)
+    script.commit()
+    (item,) = script.machine.ctx.conversation
+    assert item.parts[0].text is None
+    script.hear("all of it")
+    assert [c.transcript for c in script.told(TranscriptionCompleted)] == ["all of it"]
+
+
+def test_a_recognition_under_way_ends_with_the_switch_to_push_to_talk() -> None:
+    script = Script(hears=None)
+    script.say(640)
+    script.silence(96)
+    script.update(turn_detection=None)
+    assert not script.works
+
+
+def test_what_push_to_talk_had_gathered_can_still_be_committed_under_detection() -> None:
+    script = Script(None)
+    script.say(640)
+    script.update(turn_detection=ServerVad())
+    script.commit()
+    (heard,) = script.done(fx.Recognise)
+    assert (heard.start, heard.end) == (0, 640 * SAMPLES_PER_MS)
 
 
 @pytest.mark.parametrize("after", [ServerVad(), ServerVad(silence_duration_ms=200), SemanticVad()])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from realtime.session import effects as fx
 from realtime.session.items import Item, ItemKind, ItemReference, Part, PartKind, Role
 from realtime.session.notices import (
@@ -59,6 +61,21 @@ def test_text_goes_before_the_audio_that_speaks_it() -> None:
     assert [delta.delta for delta in script.told(TextDelta)] == ["one"]
     script.speak(40, 7)
     assert [delta.delta for delta in script.told(TextDelta)] == ["one", " two"]
+
+
+@pytest.mark.parametrize("piece_ms", [7, 33, 40, 41, 997])
+def test_every_sample_leaves_whatever_the_size_of_its_pieces(piece_ms: int) -> None:
+    script = Script()
+    script.create()
+    script.write("It is noon.")
+    for _ in range(9):
+        script.speak(piece_ms)
+        script.wait(20)
+    script.finish()
+    script.wait(10_000)
+    (heard,) = script.egress.heard.values()
+    assert heard.sent == 9 * piece_ms * 24
+    assert script.told(ResponseDone)[0].response.output[0].parts[0].audio_ms == 9 * piece_ms
 
 
 def test_a_written_reply_is_sent_as_it_comes() -> None:

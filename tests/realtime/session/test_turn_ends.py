@@ -246,6 +246,7 @@ def test_a_microphone_muted_in_mid_word_ends_the_turn(detection: ServerVad | Sem
     script.wait(1100)
     assert script.hearing is Listening.QUIET
     assert script.told(InputCommitted)
+    assert fx.ResetHearing() in script.effects, "what comes next stands alone"
 
 
 def test_a_microphone_muted_during_an_onset_forgets_it() -> None:
@@ -313,6 +314,7 @@ def test_a_recogniser_that_never_answers_fails_the_turn_in_time(ms: int) -> None
     assert failed.code == "transcript_timeout"
     (done,) = script.told(ResponseDone)
     assert (done.response.status, done.response.error_code) == ("failed", "transcript_timeout")
+    assert script.done(fx.Observe)[0].timeline.status == "failed"
     assert not script.works
     assert script.speaking is Speaking.IDLE
 
