@@ -70,16 +70,16 @@ class Run:
 
 async def _listen(options: argparse.Namespace) -> list[Run]:
     settings = Settings()
-    cascade = create_cascade(settings.stages)
+    cascade = create_cascade(settings)
     await cascade.start(lambda _: None)
     share_s = options.noise_minutes * 60 / len(SOUNDS)
     silence: Samples = np.zeros(int(options.silence_minutes * 60 * WIRE_RATE_HZ), np.float32)
-    sounds = {"silence": silence}
+    sounds: dict[str, Samples] = {"silence": silence}
     random = np.random.default_rng(SEED)
     sounds |= {name: make(int(share_s * WIRE_RATE_HZ), random) for name, make in SOUNDS.items()}
     if options.folder is not None:
         clips = load(options.folder, frozenset({"no-speech"}))
-        sounds |= {clip.name: clip.pcm.astype(np.float32) / 32_768 for clip in clips}
+        sounds |= {clip.name: clip.pcm.astype(np.float32) / np.float32(32_768) for clip in clips}
     try:
         return [await _run(name, audio, cascade, settings) for name, audio in sounds.items()]
     finally:

@@ -53,7 +53,6 @@ from realtime.settings import (
     Settings,
     Silero,
     SmartTurn,
-    Stages,
     Whisper,
 )
 from realtime.transports.endpoint import create_realtime_route
@@ -181,7 +180,7 @@ def create_app(
     on_ready: Callable[[], None] = lambda: None,
 ) -> App:
     """A server of this configuration; `cascade` stands in for the configured stages."""
-    return App(settings, cascade or create_cascade(settings.stages), on_progress, on_ready)
+    return App(settings, cascade or create_cascade(settings), on_progress, on_ready)
 
 
 def session_settings(
@@ -207,11 +206,12 @@ def _turn_detection(defaults: SessionDefaults) -> TurnDetection | None:
     return ServerVad(**chosen.model_dump(exclude={"type"}))
 
 
-def create_cascade(stages: Stages) -> VoiceCascade:
+def create_cascade(settings: Settings) -> VoiceCascade:
     """The configured stages, not started yet. Those of this process share one token of CPU."""
+    stages = settings.stages
     cpu = CpuToken()
     speaker, voices = _speaker(stages.speaker, cpu)
-    writer, model = _writer(stages.writer, cpu)
+    writer, model = _writer(stages.writer, cpu, settings.session.instructions)
     return VoiceCascade(
         _detector(stages.detector),
         _judge(stages.judge),
@@ -255,7 +255,9 @@ def _recogniser(choice: Whisper | Scripted, cpu: CpuToken) -> Recogniser:
     return WhisperRecogniser(choice.model, choice.path, cpu=cpu, threads=choice.threads)
 
 
-def _writer(choice: Llama | OpenAIWriter | Scripted, cpu: CpuToken) -> tuple[Writer, str]:
+def _writer(
+    choice: Llama | OpenAIWriter | Scripted, cpu: CpuToken, instructions: str
+) -> tuple[Writer, str]:
     if isinstance(choice, Scripted):
         from pipelines.fakes.writer import FakeWriter
 
@@ -281,6 +283,7 @@ def _writer(choice: Llama | OpenAIWriter | Scripted, cpu: CpuToken) -> tuple[Wri
         cpu=cpu,
         threads=choice.threads,
         context_tokens=choice.context_tokens,
+        instructions=instructions,
     )
     return llama, choice.model
 

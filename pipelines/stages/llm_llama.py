@@ -60,6 +60,8 @@ class LlamaWriter(SelfScheduledStage[WriteRequest, WriteOutput]):
     """`pipelines.ports.Writer` on a GGUF file.
 
     model: a name of `MODELS`; path: a GGUF file that is used instead.
+    instructions: the system message that most prompts begin with; it is evaluated at the start, so
+    that the first reply need not wait for it.
     A request with `max_output_tokens` 0 only brings its prompt into the cache.
     """
 
@@ -71,6 +73,7 @@ class LlamaWriter(SelfScheduledStage[WriteRequest, WriteOutput]):
         cpu: CpuToken | None = None,
         threads: int = 2,
         context_tokens: int = CONTEXT_TOKENS,
+        instructions: str = "",
     ) -> None:
         if model not in MODELS:
             raise ValueError(f"There is no model {model!r}; there are: {', '.join(MODELS)}.")
@@ -84,7 +87,7 @@ class LlamaWriter(SelfScheduledStage[WriteRequest, WriteOutput]):
             progress(f"language model: loading {file.name}")
             try:
                 self._engine = LlamaEngine(file, threads, context_tokens)
-                self._warm(self._engine)
+                self._warm(self._engine, instructions)
             except EngineFailed as error:
                 raise StageError(
                     "llm_failed", f"The language model {file} could not be loaded: {error}"
@@ -197,10 +200,11 @@ class LlamaWriter(SelfScheduledStage[WriteRequest, WriteOutput]):
         assert self._engine is not None
         return len(self._engine.tokenize(text)) if text else 0
 
-    def _warm(self, engine: LlamaEngine) -> None:
-        prompt = engine.tokenize(
-            engine.render([{"role": "user", "content": "Hello."}], []), special=True
-        )
+    def _warm(self, engine: LlamaEngine, instructions: str) -> None:
+        messages = [{"role": "user", "content": "Hello."}]
+        if instructions:
+            messages.insert(0, {"role": "system", "content": instructions})
+        prompt = engine.tokenize(engine.render(messages, []), special=True)
         engine.complete(prompt, 1, SAMPLING, lambda text: None, lambda: None, lambda: False)
 
 

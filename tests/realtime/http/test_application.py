@@ -22,7 +22,7 @@ from realtime.session.settings import (
     SessionType,
     TurnDetection,
 )
-from realtime.settings import SessionDefaults, Settings, Stages
+from realtime.settings import SessionDefaults, Settings
 
 
 class SlowCascade(FakeCascade):
@@ -130,10 +130,10 @@ def test_configured_turn_detection_reaches_the_session(
 def test_scripted_stages_make_a_cascade_that_starts_and_ends() -> None:
     choice = {"kind": "scripted"}
     roles = ("detector", "judge", "recogniser", "writer", "speaker")
-    stages = Stages.model_validate(dict.fromkeys(roles, choice))
+    settings = Settings.model_validate({"stages": dict.fromkeys(roles, choice)})
 
     async def run() -> None:
-        cascade = create_cascade(stages)
+        cascade = create_cascade(settings)
         told: list[str] = []
         await cascade.start(told.append)
         assert cascade.model == "scripted"
