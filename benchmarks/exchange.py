@@ -90,7 +90,8 @@ class Talker:
 
     def _is_over(self) -> bool:
         now_ms = self.client.now_ms()
-        busy = self.log.is_open or now_ms < self.playback.end_ms
+        busy = self.log.is_open or self.log.is_undecided(now_ms)
+        busy = busy or now_ms < self.playback.end_ms
         return not busy and now_ms - self.log.last_event_ms > QUIET_MS
 
     def _speech_end_ms(self, audio_end_ms: int) -> float | None:

@@ -9,8 +9,6 @@ and there an abort is seen.
 
 from __future__ import annotations
 
-import importlib
-import os
 import secrets
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -19,10 +17,12 @@ from typing import Any
 
 import httpx
 
+from pipelines.stages.openmp import import_sleeping
+
 BATCH_TOKENS = 16  # of prefill: 100 ms on two cores; four times as many are 15 % faster per token
 BATCH_MIN_TOKENS = 8  # below, a token costs more than twice as much
 BATCH_TARGET_MS = 110  # of one quantum of prefill: an abort is to end it within 150 ms
-DECODE_TOKENS = 4  # of one quantum: 70 ms on two cores, at an overhead of 2 ms
+DECODE_TOKENS = 4  # of one quantum: 90 ms on two cores, at an overhead of 2 ms
 DECODE_MAX_TOKENS = 32  # when a character needs more tokens than a quantum has
 PROMPT_CACHE_MIB = 512  # of memory for prompts of other sessions: about 40 of 1000 tokens
 SAME_PROMPT_SHARE = 0.8  # a prompt that shares less with the last one may be in the cache
@@ -50,14 +50,17 @@ class LlamaEngine:
 
     def __init__(self, model: Path, threads: int, context_tokens: int) -> None:
         """Load the model. Raises EngineFailed."""
-        xllamacpp = _binding()
+        xllamacpp = import_sleeping("xllamacpp")
         key = secrets.token_urlsafe(24)  # the server also listens on loopback: for us alone
         params = xllamacpp.CommonParams()
         params.model.path = str(model)
         params.n_ctx = context_tokens
         params.n_parallel = 1
         params.n_batch = params.n_ubatch = BATCH_TOKENS
-        params.cpuparams.n_threads = params.cpuparams_batch.n_threads = threads
+        params.cpuparams_batch.n_threads = threads
+        # One token is bound by memory. Half of the threads write it nearly as fast (23 instead of
+        # 18 ms on two cores), and do not wait for a core on which somebody else works.
+        params.cpuparams.n_threads = max(1, threads // 2)
         params.cache_ram_mib = PROMPT_CACHE_MIB
         params.slot_prompt_similarity = SAME_PROMPT_SHARE
         params.n_cache_reuse = REUSE_MIN_TOKENS
@@ -205,20 +208,9 @@ class LlamaEngine:
 def grammar_of(schema: Mapping[str, Any]) -> str:
     """The grammar of JSON texts that fit a JSON Schema. Raises EngineFailed."""
     try:
-        return _binding().json_schema_to_grammar(dict(schema))
+        return import_sleeping("xllamacpp").json_schema_to_grammar(dict(schema))
     except Exception as error:  # the binding raises whatever llama.cpp throws
         raise EngineFailed(str(error)) from error
-
-
-def _binding() -> Any:
-    """The module xllamacpp, whose threads sleep where they wait for each other.
-
-    By default they spin. Then one busy neighbour on two cores makes a token take a second instead
-    of 40 ms: whoever spins keeps the one that is waited for off the core. The variable is read
-    once, when the library is loaded.
-    """
-    os.environ.setdefault("OMP_WAIT_POLICY", "passive")
-    return importlib.import_module("xllamacpp")
 
 
 class _Burst:

@@ -12,11 +12,12 @@ import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
-import ctranslate2
 import numpy as np
 
 from pipelines.stages.mel import HOP_SAMPLES, log_mel
+from pipelines.stages.openmp import import_sleeping
 from pipelines.stages.whisper_vocabulary import Vocabulary
 from pipelines.types import HEARING_RATE_HZ, Samples
 
@@ -63,7 +64,8 @@ class WhisperModel:
     """Blocking. One call at a time."""
 
     def __init__(self, folder: Path, threads: int) -> None:
-        self._model = ctranslate2.models.Whisper(
+        self._library = import_sleeping("ctranslate2")
+        self._model = self._library.models.Whisper(
             str(folder),
             device="cpu",
             compute_type="int8",
@@ -93,7 +95,7 @@ class WhisperModel:
         heard = audio[: len(window)]
         window[: len(heard)] = heard
         features = np.ascontiguousarray(log_mel(window)[None])
-        encoded = self._model.encode(ctranslate2.StorageView.from_array(features))
+        encoded = self._model.encode(self._library.StorageView.from_array(features))
         start = [*self._context(prompt), *self._start(encoded, language)]
         limit_tokens = TOKENS_AT_LEAST + int(duration_s * TOKENS_PER_S)
         result = self._model.generate(
@@ -114,7 +116,7 @@ class WhisperModel:
             compression=len(raw) / len(zlib.compress(raw)) if raw else 0.0,
         )
 
-    def _start(self, encoded: ctranslate2.StorageView, language: str | None) -> list[int]:
+    def _start(self, encoded: Any, language: str | None) -> list[int]:
         if not self._model.is_multilingual:
             return self._markers("startoftranscript", "notimestamps")
         chosen = None if language is None else self._vocabulary.special(language)
