@@ -87,7 +87,7 @@ async def _interrupt(url: str, recording: Recording) -> BargeIn:
 
 
 async def _attempt(url: str, recording: Recording) -> BargeIn:
-    voiced = recording.pcm[recording.first_voiced : recording.last_voiced]
+    voiced = recording.pcm[recording.first_voiced :]
     async with open_client(url) as client:
         talker = Talker(client)
         async with asyncio.TaskGroup() as group:

@@ -101,9 +101,9 @@ class Talker:
         return self.client.spoken_at_ms(int(loud[-1]) + 1) if loud.size else None
 
 
-async def converse(url: str, pcm: Pcm, key: str | None = None) -> Exchange:
-    """Say `pcm`, whose first and last samples are voiced, and hear the answer out."""
-    async with open_client(url, key) as client:
+async def converse(url: str, pcm: Pcm, first: int = 0, last: int | None = None) -> Exchange:
+    """Say `pcm`, whose voice lasts from sample `first` to `last`, and hear the answer out."""
+    async with open_client(url) as client:
         talker = Talker(client)
         async with asyncio.TaskGroup() as group:
             listening = group.create_task(talker.listen())
@@ -116,8 +116,8 @@ async def converse(url: str, pcm: Pcm, key: str | None = None) -> Exchange:
         return Exchange(
             talker.log.turns,
             talker.playback,
-            client.spoken_at_ms(begin),
-            client.spoken_at_ms(begin + len(pcm)),
+            client.spoken_at_ms(begin + first),
+            client.spoken_at_ms(begin + (len(pcm) if last is None else last)),
             talker.log.errors,
             talker.stray,
             talker.flushes_ms,

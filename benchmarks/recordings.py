@@ -18,7 +18,8 @@ from realtime.commands.wire_client import WIRE_RATE_HZ, Pcm
 
 SOUND_FILES = (".wav", ".flac", ".ogg", ".mp3")
 WINDOW_MS = 10  # resolution of onsets and ends
-BELOW_PEAK_DB = 30  # a window this close to the loudest one is voiced
+BELOW_PEAK_DB = 25  # a window this close to the loudest one may be voiced
+RUN_WINDOWS = 3  # so many together are voiced; fewer are a click
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,8 +46,11 @@ class Recording:
         count = len(self.pcm) // window
         frames = self.pcm[: count * window].astype(np.float64).reshape(count, window)
         power = np.mean(frames**2, axis=1)
-        voiced = np.flatnonzero(power >= power.max() * 10 ** (-BELOW_PEAK_DB / 10))
-        return int(voiced[0]) * window, int(voiced[-1] + 1) * window
+        loud = power >= power.max() * 10 ** (-BELOW_PEAK_DB / 10)
+        runs = np.flatnonzero(np.convolve(loud, np.ones(RUN_WINDOWS), "valid") >= RUN_WINDOWS)
+        if not runs.size:
+            return 0, len(self.pcm)
+        return int(runs[0]) * window, int(runs[-1] + RUN_WINDOWS) * window
 
 
 def load(

@@ -35,6 +35,7 @@ UNSUITABLE = frozenset(
         "language-de",
         "language-pt",
         "mid-pause",
+        "long-pause",
         "overlap",
         "fragment",
         "echo",
@@ -81,8 +82,7 @@ def _arguments() -> argparse.Namespace:
 
 
 async def _say(url: str, recording: Recording) -> Exchange:
-    voiced = recording.pcm[recording.first_voiced : recording.last_voiced]
-    return await converse(url, voiced)
+    return await converse(url, recording.pcm, recording.first_voiced, recording.last_voiced)
 
 
 def _row(recording: Recording, exchange: Exchange) -> dict[str, Any]:
