@@ -18,7 +18,7 @@ from realtime.commands.wire_client import WIRE_RATE_HZ, Pcm
 
 QUESTIONS: dict[str, tuple[str, ...]] = {
     "What is the capital of France?": ("paris",),
-    "What day comes after Tuesday?": ("wednesday",),
+    "What is the opposite of hot?": ("cold",),
     "What is seven times eight?": ("56", "fifty-six", "fifty six"),
     "What color is the sky on a clear day?": ("blue",),
     "How many days are there in a week?": ("seven", "7"),

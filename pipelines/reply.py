@@ -223,6 +223,7 @@ class Reply:
             tool_choice=self._request.tool_choice,
             max_output_tokens=self._request.max_output_tokens,
             temperature=self._request.temperature,
+            is_spoken=self._request.speak,
         )
 
     def _speak_request(self) -> SpeakRequest:

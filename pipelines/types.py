@@ -78,7 +78,11 @@ class Transcript:
 
 @dataclass(frozen=True, slots=True)
 class WriteRequest:
-    """Messages to text. Yields TextDelta, ToolCallDelta and, last, Finished."""
+    """Messages to text. Yields TextDelta, ToolCallDelta and, last, Finished.
+
+    is_spoken: the text will be said aloud; where no limit is named, a stage may end it at a
+    sentence before it becomes a lecture.
+    """
 
     request_id: str
     messages: tuple[Message, ...]
@@ -87,6 +91,7 @@ class WriteRequest:
     tool_choice: str = "auto"  # auto, none, required, or a tool's name
     max_output_tokens: int | None = None
     temperature: float | None = None  # None: the stage's own default
+    is_spoken: bool = False
 
 
 @dataclass(frozen=True, slots=True)

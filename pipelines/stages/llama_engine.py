@@ -106,6 +106,7 @@ class LlamaEngine:
         pause: Callable[[], None],
         is_aborted: Callable[[], bool],
         grammar: str | None = None,
+        is_enough: Callable[[], bool] = lambda: False,
     ) -> Completion:
         """Evaluate `prompt`, then write at most `limit_tokens`.
 
@@ -113,7 +114,8 @@ class LlamaEngine:
         the completion and passes through. A reply that follows a grammar is written in one quantum,
         since the state of a grammar does not outlive a call. `is_aborted` is asked at each token;
         once it says yes, `pause` must raise.
-        limit_tokens 0 evaluates the prompt, to have it in the cache.
+        limit_tokens 0 evaluates the prompt, to have it in the cache. is_enough: asked between
+        quanta; the reply then ends as if by itself.
         Raises EngineFailed.
         """
         tokens = list(prompt)
@@ -138,7 +140,7 @@ class LlamaEngine:
                 break
             produced += burst.output_tokens
             text += burst.text
-            if burst.stopped:
+            if burst.stopped or is_enough():
                 hit_limit = False
                 break
             if produced >= limit_tokens:

@@ -23,6 +23,7 @@ from pipelines.stages.llama_tools import (
     offered,
     schema_of_call,
 )
+from pipelines.stages.spoken_length import SpokenLength
 from pipelines.types import (
     Finished,
     FinishReason,
@@ -46,8 +47,7 @@ MODELS = {
 DEFAULT_MODEL = "qwen2.5-coder-0.5b"
 
 CONTEXT_TOKENS = 4096  # about half an hour of talk; more costs memory and prefill
-REPLY_TOKENS = 120  # when the request names no limit: replies are spoken, 120 tokens are 40 s
-CALL_TOKENS = 400  # the least that a reply which may be a tool call gets
+SPOKEN_TOKENS = 160  # of a spoken reply without a limit of its own: close to a minute
 REPLY_MAX_TOKENS = 1024  # whatever the request names: a small model may repeat itself for ever
 STALL_TIMEOUT_MS = 60_000  # a full context is evaluated in half a minute on two slow cores
 REQUESTS_AT_ONCE = 2  # so that a reply can come between the quanta of a draft
@@ -122,7 +122,12 @@ class LlamaWriter(SelfScheduledStage[WriteRequest, WriteOutput]):
         except EngineFailed as error:
             raise _failed(error) from error
         reader = CallReader(tools)
-        spoken = _Start(emit)
+        start = _Start(emit)
+        length = SpokenLength()
+        is_bounded = request.is_spoken and request.max_output_tokens is None
+
+        def say(text: str) -> None:
+            start.write(length.cut(text) if is_bounded else text)
 
         def pause() -> None:
             ticket.check()
@@ -137,17 +142,18 @@ class LlamaWriter(SelfScheduledStage[WriteRequest, WriteOutput]):
                 prompt,
                 _limit(request, may_call=bool(tools)),
                 sampling,
-                lambda text: spoken.write(reader.feed(text)),
+                lambda text: say(reader.feed(text)),
                 pause,
                 lambda: ticket.aborted,
                 _grammar(tools) if must_call else None,
+                lambda: length.is_enough,
             )
         except EngineFailed as error:
             raise _failed(error) from error
         calls, text = reader.finish()
         if must_call and not calls and not completion.hit_limit:
             raise _bad_schema("the model could not be held to them")
-        spoken.write(text)
+        say(text)
         for index, call in enumerate(calls):
             emit(ToolCallDelta(index, call.call_id, call.name, call.arguments))
         reason = FinishReason.LENGTH if completion.hit_limit else FinishReason.STOP
@@ -226,7 +232,7 @@ class _Start:
 def _limit(request: WriteRequest, *, may_call: bool) -> int:
     limit_tokens = request.max_output_tokens
     if limit_tokens is None:
-        limit_tokens = max(REPLY_TOKENS, CALL_TOKENS if may_call else 0)
+        limit_tokens = SPOKEN_TOKENS if request.is_spoken and not may_call else REPLY_MAX_TOKENS
     return max(0, min(limit_tokens, REPLY_MAX_TOKENS))
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from pipelines.runtime.cpu import CpuToken
-from pipelines.stages.llm_llama import LlamaWriter
+from pipelines.stages.llm_llama import SPOKEN_TOKENS, LlamaWriter
 from pipelines.types import (
     Finished,
     FinishReason,
@@ -117,8 +117,12 @@ def test_replies_are_bounded() -> None:
             short = await write(writer, STORY, max_output_tokens=5)
             assert end_of(short).reason is FinishReason.LENGTH
             assert end_of(short).usage.output_tokens == 5
-            free = await write(writer, STORY)
-            assert end_of(free).usage.output_tokens <= 120
+            spoken = await write(writer, STORY, is_spoken=True)
+            assert end_of(spoken).usage.output_tokens <= SPOKEN_TOKENS
+            written = await write(writer, STORY, max_output_tokens=SPOKEN_TOKENS * 2)
+            assert end_of(written).usage.output_tokens > end_of(spoken).usage.output_tokens
+            assert text_of(spoken)[-1] in ".!?"
+            assert end_of(spoken).reason is FinishReason.STOP
             warm = await write(writer, STORY, max_output_tokens=0)
             assert warm == [end_of(warm)]
 
