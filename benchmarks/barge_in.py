@@ -9,8 +9,8 @@ from __future__ import annotations
 import argparse
 import asyncio
 from dataclasses import dataclass
-from pathlib import Path
 
+from benchmarks import options
 from benchmarks.exchange import Talker, introduce
 from benchmarks.recordings import Recording, load
 from benchmarks.report import print_table, spread, write_json
@@ -35,9 +35,9 @@ class BargeIn:
 
 
 def main() -> None:
-    options = _arguments()
-    recordings = load(options.folder, unwanted=UNSUITABLE, limit=options.count)
-    with serving(options.url, options.config) as server:
+    chosen = _arguments()
+    recordings = load(chosen.folder, unwanted=UNSUITABLE, limit=chosen.count)
+    with serving(chosen.url, chosen.config) as server:
         results = [asyncio.run(_interrupt(server.url, r)) for r in recordings]
         memory_mib = server.memory_mib()
     print_table(
@@ -63,17 +63,14 @@ def main() -> None:
             ],
             "memory_mib": memory_mib,
         },
-        options.json,
+        chosen.json,
     )
 
 
 def _arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("folder", type=Path, help="recordings, with manifest.jsonl if there is one")
-    parser.add_argument("--count", type=int, default=20, help="how many recordings to say")
-    parser.add_argument("--url", help="a running server; without it one is started")
-    parser.add_argument("--config", help="the configuration of a started server")
-    parser.add_argument("--json", type=Path, help="where the figures go")
+    parser = options.parser(__doc__)
+    options.add_recordings(parser, count=20)
+    options.add_server(parser)
     return parser.parse_args()
 
 

@@ -15,6 +15,7 @@ from pathlib import Path
 
 import numpy as np
 
+from benchmarks import options
 from benchmarks.recordings import load
 from benchmarks.report import print_table, write_json
 from pipelines.ports import Cascade
@@ -35,14 +36,13 @@ BEAT_S = 0.5
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = options.parser(__doc__)
     parser.add_argument("folder", type=Path, nargs="?", help="recordings tagged no-speech")
     parser.add_argument("--silence-minutes", type=float, default=30.0)
     parser.add_argument("--noise-minutes", type=float, default=10.0, help="noise and music in all")
-    parser.add_argument("--json", type=Path, help="where the figures go")
-    options = parser.parse_args()
+    chosen = parser.parse_args()
     try:
-        runs = asyncio.run(_listen(options))
+        runs = asyncio.run(_listen(chosen))
     except (WeightsError, StageError) as error:
         sys.exit(str(error))
     print_table(
@@ -51,7 +51,7 @@ def main() -> None:
     )
     turns = sum(run.turns for run in runs)
     print(f"\nturns committed: {turns}")
-    write_json("false_turns", {"turns": turns, "runs": [asdict(r) for r in runs]}, options.json)
+    write_json("false_turns", {"turns": turns, "runs": [asdict(r) for r in runs]}, chosen.json)
     if turns:
         sys.exit(1)
 
@@ -68,17 +68,17 @@ class Run:
     times_real_time: float
 
 
-async def _listen(options: argparse.Namespace) -> list[Run]:
+async def _listen(chosen: argparse.Namespace) -> list[Run]:
     settings = Settings()
     cascade = create_cascade(settings)
     await cascade.start(lambda _: None)
-    share_s = options.noise_minutes * 60 / len(SOUNDS)
-    silence: Samples = np.zeros(int(options.silence_minutes * 60 * WIRE_RATE_HZ), np.float32)
+    share_s = chosen.noise_minutes * 60 / len(SOUNDS)
+    silence: Samples = np.zeros(int(chosen.silence_minutes * 60 * WIRE_RATE_HZ), np.float32)
     sounds: dict[str, Samples] = {"silence": silence}
     random = np.random.default_rng(SEED)
     sounds |= {name: make(int(share_s * WIRE_RATE_HZ), random) for name, make in SOUNDS.items()}
-    if options.folder is not None:
-        clips = load(options.folder, frozenset({"no-speech"}))
+    if chosen.folder is not None:
+        clips = load(chosen.folder, frozenset({"no-speech"}))
         sounds |= {clip.name: clip.pcm.astype(np.float32) / np.float32(32_768) for clip in clips}
     try:
         return [await _run(name, audio, cascade, settings) for name, audio in sounds.items()]

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import argparse
 import asyncio
-from pathlib import Path
 
 import numpy as np
 import soxr
 
+from benchmarks import options
 from benchmarks.exchange import converse
 from benchmarks.report import print_table, write_json
 from benchmarks.server import serving
@@ -27,14 +26,12 @@ QUESTIONS: dict[str, tuple[str, ...]] = {
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--url", help="a running server; without it one is started")
-    parser.add_argument("--config", help="the configuration of a started server")
-    parser.add_argument("--json", type=Path, help="where the answers go")
-    options = parser.parse_args()
+    parser = options.parser(__doc__)
+    options.add_server(parser)
+    chosen = parser.parse_args()
     spoken = asyncio.run(_speak(list(QUESTIONS)))
     answers: list[tuple[str, str, str, bool]] = []
-    with serving(options.url, options.config) as server:
+    with serving(chosen.url, chosen.config) as server:
         for (question, keys), pcm in zip(QUESTIONS.items(), spoken, strict=True):
             exchange = asyncio.run(converse(server.url, pcm))
             heard = " ".join(turn.heard or "" for turn in exchange.turns).strip()
@@ -48,7 +45,7 @@ def main() -> None:
     right = sum(ok for *_, ok in answers)
     print(f"\nanswered with the key word: {right} of {len(answers)}")
     rows = [{"question": q, "heard": h, "answer": s, "right": ok} for q, h, s, ok in answers]
-    write_json("questions", {"right": right, "answers": rows}, options.json)
+    write_json("questions", {"right": right, "answers": rows}, chosen.json)
 
 
 async def _speak(texts: list[str]) -> list[Pcm]:

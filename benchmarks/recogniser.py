@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import argparse
-from pathlib import Path
-
+from benchmarks import options
 from benchmarks.hearing import hear_all
 from benchmarks.recordings import load
 from benchmarks.report import print_table, write_json
@@ -14,14 +12,12 @@ CLEAN_SPEECH = "clean,read"
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("folder", type=Path, help="recordings with manifest.jsonl")
+    parser = options.parser(__doc__)
+    options.add_recordings(parser, count=None)
     parser.add_argument("--tags", default=CLEAN_SPEECH, help="only recordings with all of these")
-    parser.add_argument("--count", type=int, help="at most so many")
-    parser.add_argument("--json", type=Path, help="where the figures go")
-    options = parser.parse_args()
-    wanted = frozenset(filter(None, options.tags.split(",")))
-    recordings = [r for r in load(options.folder, wanted, limit=options.count) if r.text]
+    chosen = parser.parse_args()
+    wanted = frozenset(filter(None, chosen.tags.split(",")))
+    recordings = [r for r in load(chosen.folder, wanted, limit=chosen.count) if r.text]
     heard = hear_all([recording.pcm for recording in recordings])
     pairs = [(r.text, text) for r, text in zip(recordings, heard, strict=True)]
     wrong = [(word_errors(*pair), *pair) for pair in pairs]
@@ -29,7 +25,7 @@ def main() -> None:
     print_table(("errors", "said", "heard"), [(f"{e}/{n}", s, h) for (e, n), s, h in wrong[:10]])
     rate = word_error_rate(pairs)
     print(f"\nword error rate: {rate:.3f} over {len(pairs)} recordings")
-    write_json("recogniser", {"wer": rate, "recordings": len(pairs)}, options.json)
+    write_json("recogniser", {"wer": rate, "recordings": len(pairs)}, chosen.json)
 
 
 if __name__ == "__main__":

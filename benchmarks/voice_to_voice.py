@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from benchmarks import options
 from benchmarks.exchange import Exchange, converse
 from benchmarks.hearing import hear_all
 from benchmarks.recordings import Recording, load
@@ -46,13 +46,13 @@ LOUDEST_SILENCE = 327  # 1 % of full scale: a reply below it is no reply
 
 
 def main() -> None:
-    options = _arguments()
-    recordings = load(options.folder, unwanted=UNSUITABLE, limit=options.count)
-    with serving(options.url, options.config) as server:
+    chosen = _arguments()
+    recordings = load(chosen.folder, unwanted=UNSUITABLE, limit=chosen.count)
+    with serving(chosen.url, chosen.config) as server:
         exchanges = [asyncio.run(_say(server.url, r)) for r in recordings]
         memory_mib = server.memory_mib()
     rows = [_row(r, e) for r, e in zip(recordings, exchanges, strict=True)]
-    spoken = _check_speech(exchanges) if options.check else None
+    spoken = _check_speech(exchanges) if chosen.check else None
     _print(rows, spoken, memory_mib)
     write_json(
         "voice_to_voice",
@@ -64,17 +64,14 @@ def main() -> None:
             "reply_wer": spoken,
             "memory_mib": memory_mib,
         },
-        options.json,
+        chosen.json,
     )
 
 
 def _arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("folder", type=Path, help="recordings, with manifest.jsonl if there is one")
-    parser.add_argument("--count", type=int, default=20, help="how many recordings to say")
-    parser.add_argument("--url", help="a running server; without it one is started")
-    parser.add_argument("--config", help="the configuration of a started server")
-    parser.add_argument("--json", type=Path, help="where the figures go")
+    parser = options.parser(__doc__)
+    options.add_recordings(parser, count=20)
+    options.add_server(parser)
     parser.add_argument(
         "--no-check", dest="check", action="store_false", help="do not transcribe the replies"
     )
