@@ -66,6 +66,7 @@ class RecogniseRequest:
     urgency: Urgency = Urgency.FIRST_AUDIO
     language: str | None = None  # ISO 639-1; None lets the recogniser decide
     prompt: str = ""  # words that the speaker is likely to use
+    wants_partials: bool = False  # transcripts of what was pushed so far, which may be revised
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator
+from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 from pipelines.ports import Progress
@@ -28,6 +29,20 @@ INPUT_LIMIT = 64  # inputs that wait: a long reply in clauses; the writer is pau
 GATHER_LIMIT = 65_536  # inputs gathered for one run: half an hour in frames of 32 ms
 
 
+@dataclass(frozen=True, slots=True)
+class Previews:
+    """What a gathering stage makes of the inputs so far, before it has them all.
+
+    run: (model, request, inputs so far, ticket) to outputs. wanted: whether this request asks for
+    it. weigh: what one input counts; a preview is made whenever inputs of `every` have come.
+    """
+
+    run: Callable[[Any, Any, Any, Ticket], Iterable[Any]]
+    wanted: Callable[[Any], bool]
+    weigh: Callable[[Any], int]
+    every: int
+
+
 class OneShotStage(Generic[Request, In, Out]):
     """Calls a blocking `run(model, request, input, ticket)` in the stage's own thread.
 
@@ -38,6 +53,7 @@ class OneShotStage(Generic[Request, In, Out]):
         An abort closes the generator before its next step.
     gather: False: one run per pushed input, in order. True: the inputs are collected, and `run`
         gets them as a list, once, after finish.
+    previews: of a gathering stage, outputs before finish.
     """
 
     def __init__(
@@ -53,18 +69,25 @@ class OneShotStage(Generic[Request, In, Out]):
         input_limit: int = INPUT_LIMIT,
         stall_timeout_ms: int = STALL_TIMEOUT_MS,
         failure_code: str | None = None,
+        previews: Previews | None = None,
     ) -> None:
         self._gather = gather
+        self._previews = previews
         self._output_limit = output_limit
         self._input_limit = GATHER_LIMIT if gather else input_limit
         self._stall_timeout_ms = stall_timeout_ms
         self._crew = Crew(name, cpu, threads, failure_code or f"{name}_failed")
-        self._bound: Callable[[Request, Any, Ticket], Iterable[Out]] | None = None
+        self._bound: Callable[[Request, bool], Run[Out]] | None = None
         self._closed = False
 
-        def bind(progress: Progress) -> Callable[[Request, Any, Ticket], Iterable[Out]]:
+        def bind(progress: Progress) -> Callable[[Request, bool], Run[Out]]:
             model = load(progress)
-            return lambda request, item, ticket: run(model, request, item, ticket)
+
+            def choose(request: Request, is_preview: bool) -> Run[Out]:
+                chosen = previews.run if previews is not None and is_preview else run
+                return lambda item, ticket: chosen(model, request, item, ticket)
+
+            return choose
 
         self._bind = bind
 
@@ -101,15 +124,23 @@ class OneShotStage(Generic[Request, In, Out]):
         ticket = Ticket.of(request)
         bound = self._bound
 
+        previews = self._previews
+
         def run(item: Any, ticket: Ticket) -> Iterable[Out]:
             assert bound is not None
-            return bound(request, item, ticket)
+            return bound(request, False)(item, ticket)
+
+        def preview(item: Any, ticket: Ticket) -> Iterable[Out]:
+            assert bound is not None
+            return bound(request, True)(item, ticket)
 
         stream: OneShotStream[In, Out] = OneShotStream(
             self._crew,
             ticket,
             run,
             gather=self._gather,
+            preview=preview if previews is not None and previews.wanted(request) else None,
+            previews=previews,
             input_limit=self._input_limit,
             output_limit=self._output_limit,
             stall_timeout_ms=self._stall_timeout_ms,
@@ -131,6 +162,8 @@ class OneShotStream(Generic[In, Out]):
         run: Run[Out],
         *,
         gather: bool,
+        preview: Run[Out] | None,
+        previews: Previews | None,
         input_limit: int,
         output_limit: int,
         stall_timeout_ms: int,
@@ -139,6 +172,14 @@ class OneShotStream(Generic[In, Out]):
         self._ticket = ticket
         self._run = run
         self._gather = gather
+        self._preview = preview
+        self._previews = previews
+        self._input_limit = input_limit
+        self._gathered: list[In] = []
+        self._is_final = False  # whether the run over all gathered inputs has begun
+        # Written on the loop and in the thread, each by one alone: their difference needs no lock.
+        self._pushed_weight = 0
+        self._previewed_weight = 0
         self._inbox: Inbox[In] = Inbox(input_limit)
         self._outlet: Outlet[Out] = Outlet(
             crew.name, ticket, output_limit, crew.wake, stall_timeout_ms
@@ -149,12 +190,18 @@ class OneShotStream(Generic[In, Out]):
     # ---- the owner's side, on the loop -------------------------------------------------------
 
     async def push(self, item: In) -> None:
-        if self._gather and self._inbox.full and self._inbox.accepts:
-            # Nothing is taken out before finish, so waiting would never end.
+        count = len(self._inbox) + len(self._gathered)
+        if self._gather and count >= self._input_limit and self._inbox.accepts:
+            # What is gathered stays until finish, so waiting would never end.
             self._crew.discard(self)
-            self.end(input_too_long(self._crew.name, len(self._inbox)))
-        if await self._inbox.put(item) and not self._gather:
+            self.end(input_too_long(self._crew.name, count))
+        if not await self._inbox.put(item):
+            return
+        if not self._gather:
             self._outlet.owe(True)
+            self._crew.wake()
+        elif self._previews is not None and self._preview is not None:
+            self._pushed_weight += self._previews.weigh(item)
             self._crew.wake()
 
     async def finish(self) -> None:
@@ -191,7 +238,7 @@ class OneShotStream(Generic[In, Out]):
         if not self._outlet.has_room:
             return False
         if self._gather:
-            return self._inbox.finished
+            return self._current is not None or self._inbox.finished or self._is_preview_due
         return self._current is not None or len(self._inbox) > 0 or self._inbox.finished
 
     @property
@@ -208,7 +255,8 @@ class OneShotStream(Generic[In, Out]):
             if not self._outlet.has_room or self._crew.outranked(self._ticket):
                 return False
         self._current = None
-        if self._inbox.finished and not len(self._inbox):
+        is_last = self._is_final if self._gather else self._inbox.finished
+        if is_last and not len(self._inbox):
             return True
         self._outlet.owe(False)
         if len(self._inbox) or self._inbox.finished:  # also what came since the line above
@@ -225,11 +273,26 @@ class OneShotStream(Generic[In, Out]):
         self._inbox.shut()
         self._outlet.end(error)
 
+    @property
+    def _is_preview_due(self) -> bool:
+        if self._preview is None or self._previews is None:
+            return False
+        return self._pushed_weight - self._previewed_weight >= self._previews.every
+
     def _begin(self) -> bool:
         if self._gather:
-            self._current = iter(self._run(self._inbox.take_all(), self._ticket))
-            return True
+            return self._begin_gathered()
         if not len(self._inbox):
             return False
         self._current = iter(self._run(self._inbox.take(), self._ticket))
+        return True
+
+    def _begin_gathered(self) -> bool:
+        # Read first: what comes in between belongs to the next run.
+        finished, weight = self._inbox.finished, self._pushed_weight
+        self._gathered += self._inbox.take_all()
+        self._previewed_weight = weight
+        self._is_final = finished
+        run = self._run if finished or self._preview is None else self._preview
+        self._current = iter(run(list(self._gathered), self._ticket))
         return True

@@ -9,7 +9,7 @@ import numpy as np
 
 from pipelines.ports import Progress
 from pipelines.runtime.cpu import CpuToken
-from pipelines.runtime.one_shot import OneShotStage
+from pipelines.runtime.one_shot import OneShotStage, Previews
 from pipelines.runtime.ticket import Ticket
 from pipelines.stages.speech_pauses import quietest, shorten_pauses, split
 from pipelines.stages.whisper_evidence import is_hopeless, is_made_up, is_silent, voiced_s
@@ -22,13 +22,17 @@ MODELS = {"base": WHISPER_BASE, "tiny.en": WHISPER_TINY_EN}
 DEFAULT_MODEL = "base"
 DEFAULT_LANGUAGE = "en"  # short answers are too little to tell a language by
 
+PARTIAL_EVERY_S = 0.6  # two or three words; more often costs more than it tells
+
 # Whisper may end at a pause and leave the rest of a long turn out.
 CUT_SHORT_WORDS_PER_S = 1.2  # per voiced second; the slowest talkers have 1.6
 CUT_SHORT_AT_LEAST_S = 4.0  # of voice; below, a single word may be all
 
 
 class WhisperRecogniser(OneShotStage[RecogniseRequest, Samples, Transcript]):
-    """`pipelines.ports.Recogniser`. The audio is gathered and recognised once, after finish.
+    """`pipelines.ports.Recogniser`. The audio is gathered and recognised whole, after finish.
+
+    A request that wants partials gets one for each `PARTIAL_EVERY_S` of audio, if the CPU is free.
 
     model: a name of `MODELS`; folder: model.bin, config.json and vocabulary.txt used instead.
     language: for requests that name none; None lets the model decide.
@@ -59,9 +63,9 @@ class WhisperRecogniser(OneShotStage[RecogniseRequest, Samples, Transcript]):
                 break
             return loaded
 
-        def run(
+        def hear(
             loaded: WhisperModel, request: RecogniseRequest, frames: list[Samples], ticket: Ticket
-        ) -> Iterator[Transcript]:
+        ) -> str:
             def pause() -> None:
                 ticket.check()
                 if cpu is not None:
@@ -69,9 +73,31 @@ class WhisperRecogniser(OneShotStage[RecogniseRequest, Samples, Transcript]):
 
             audio = np.concatenate(frames) if frames else np.zeros(0, np.float32)
             ears = _Ears(loaded, request.language or language, request.prompt, pause)
-            yield Transcript(ears.transcribe(audio), is_final=True)
+            return ears.transcribe(audio)
 
-        super().__init__("asr", load, run, cpu, gather=True)
+        def run(
+            loaded: WhisperModel, request: RecogniseRequest, frames: list[Samples], ticket: Ticket
+        ) -> Iterator[Transcript]:
+            yield Transcript(hear(loaded, request, frames, ticket), is_final=True)
+
+        def preview(
+            loaded: WhisperModel, request: RecogniseRequest, frames: list[Samples], ticket: Ticket
+        ) -> Iterator[Transcript]:
+            yield Transcript(hear(loaded, request, frames, ticket), is_final=False)
+
+        super().__init__(
+            "asr",
+            load,
+            run,
+            cpu,
+            gather=True,
+            previews=Previews(
+                preview,
+                wanted=lambda request: request.wants_partials,
+                weigh=len,
+                every=int(PARTIAL_EVERY_S * HEARING_RATE_HZ),
+            ),
+        )
 
 
 class _Ears:

@@ -144,6 +144,25 @@ def test_sentences_are_recognised() -> None:
     check(main)
 
 
+def test_partials_come_while_the_speaker_talks() -> None:
+    async def main() -> None:
+        async with started(PiperSpeaker()) as speaker, started(WhisperRecogniser()) as recogniser:
+            audio = await recording(speaker, SENTENCE)
+            stream = recogniser.open(RecogniseRequest("talk", wants_partials=True))
+            await stream.push(audio[: len(audio) // 2])
+            partial = await anext(stream)
+            assert not partial.is_final
+            assert "train" in partial.text.lower()
+            assert "nine" not in partial.text.lower()
+            await stream.push(audio[len(audio) // 2 :])
+            await stream.finish()
+            last = [transcript async for transcript in stream][-1]
+            assert last.is_final
+            assert "nine" in last.text.lower() or "9" in last.text
+
+    check(main)
+
+
 def test_short_answers_survive_and_noise_does_not() -> None:
     async def main() -> None:
         async with started(PiperSpeaker()) as speaker, started(WhisperRecogniser()) as recogniser:
