@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 import secrets
 import time
@@ -57,6 +58,8 @@ from realtime.settings import (
 )
 from realtime.transports.endpoint import create_realtime_route
 from realtime.transports.handshake import Door
+
+log = logging.getLogger(__name__)
 
 WEB_FOLDER = Path(__file__).resolve().parents[1] / "web"
 SEED_BITS = 63  # of a session's ids: two sessions never share one
@@ -160,12 +163,19 @@ class App:
         try:
             await self._cascade.start(self._tell)
         except (WeightsError, StageError) as error:
-            self.failure = str(error)
-            self.readiness.move(Phase.FAILED, self.failure)
-            self._on_failure()
-            return
-        self.readiness.move(Phase.READY)
-        self._on_ready()
+            self._fail(str(error))
+        except Exception as error:
+            log.exception("loading failed unexpectedly")
+            self._fail(f"the models could not be loaded: {error!r}; the trace is above")
+        else:
+            self.readiness.move(Phase.READY)
+            self._on_ready()
+
+    def _fail(self, why: str) -> None:
+        """A server that can never serve must end, and not wait for ever with its port taken."""
+        self.failure = why
+        self.readiness.move(Phase.FAILED, why)
+        self._on_failure()
 
     def _tell(self, line: str) -> None:
         self.readiness.move(Phase.LOADING, line)

@@ -101,6 +101,9 @@ class OpenAIWriter(AsyncStage[WriteRequest, WriteOutput]):
                     async with asyncio.timeout_at(min(deadline_s, last_s)):
                         data = await anext(events, None)
                 except TimeoutError:
+                    if answer.reason is not None:
+                        data = None  # all is said: a server may leave the end of the stream out
+                        break
                     raise self._timeout(loop.time() - began_s, started=chars > 0) from None
                 if data is None or data == "[DONE]":
                     break
@@ -111,7 +114,9 @@ class OpenAIWriter(AsyncStage[WriteRequest, WriteOutput]):
                 if chars > self._options.output_limit_chars:
                     answer.reason = FinishReason.LENGTH
                     break
-                if answer.alive:
+                if answer.reason is not None:
+                    deadline_s = min(deadline_s, loop.time() + DRAIN_TIMEOUT_S)
+                elif answer.alive:
                     deadline_s = loop.time() + self._options.token_timeout_ms / 1000
             if data is None and answer.reason is None:
                 raise self._broke_off("it ended in the middle")

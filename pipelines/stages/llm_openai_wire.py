@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from pipelines.text.characters import CharacterJoiner, whole_characters
 from pipelines.types import (
     FinishReason,
     Message,
@@ -86,6 +87,13 @@ def _tool_choice(choice: str) -> str | dict[str, Any]:
 
 
 @dataclass(slots=True)
+class _Call:
+    index: int  # the server's own
+    call_id: str
+    arguments: CharacterJoiner = field(default_factory=CharacterJoiner)
+
+
+@dataclass(slots=True)
 class Answer:
     """What has been read of a streamed answer.
 
@@ -96,14 +104,15 @@ class Answer:
     reason: FinishReason | None = None
     usage: Usage = field(default_factory=Usage)
     alive: bool = False
-    _calls: list[tuple[int, str]] = field(default_factory=list[tuple[int, str]])
+    _text: CharacterJoiner = field(default_factory=CharacterJoiner)
+    _calls: list[_Call] = field(default_factory=list["_Call"])
 
     def read(self, data: str) -> list[TextDelta | ToolCallDelta]:
         """One event's data, a JSON text. Raises Nonsense or Refusal."""
         self.alive = False
         try:
             event: Any = json.loads(data)
-        except ValueError:
+        except (ValueError, RecursionError):  # a stranger may nest it as deep as they like
             raise Nonsense(f"an event that is not JSON: {excerpt(data)}") from None
         if not isinstance(event, dict):
             raise Nonsense(f"an event that is not an object: {excerpt(data)}")
@@ -125,7 +134,8 @@ class Answer:
 
     def _read_delta(self, delta: dict[str, Any]) -> list[TextDelta | ToolCallDelta]:
         outputs: list[TextDelta | ToolCallDelta] = []
-        if isinstance(text := delta.get("content"), str) and text:
+        content = delta.get("content")
+        if isinstance(content, str) and (text := self._text.feed(content)):
             outputs.append(TextDelta(text))
         pieces = delta.get("tool_calls")
         for place, piece in enumerate(pieces if isinstance(pieces, list) else []):
@@ -138,7 +148,8 @@ class Answer:
     def _read_call(self, piece: dict[str, Any], place: int) -> ToolCallDelta:
         index = piece.get("index")
         index = index if isinstance(index, int) else place
-        call_id = piece.get("id") if isinstance(piece.get("id"), str) else ""
+        call_id = piece.get("id")
+        call_id = whole_characters(call_id) if isinstance(call_id, str) else ""
         function = piece.get("function")
         function = function if isinstance(function, dict) else {}
         arguments = function.get("arguments")
@@ -146,16 +157,19 @@ class Answer:
             arguments = json.dumps(arguments)
         arguments = arguments if isinstance(arguments, str) else ""
         # Some servers give every call of an answer index 0: a new id makes a new call.
-        known = [n for n, call in enumerate(self._calls) if call[0] == index]
-        if known and (not call_id or self._calls[known[-1]][1] == call_id):
+        known = [number for number, call in enumerate(self._calls) if call.index == index]
+        if known and (not call_id or self._calls[known[-1]].call_id == call_id):
+            arguments = self._calls[known[-1]].arguments.feed(arguments)
             return ToolCallDelta(known[-1], "", "", arguments)
         name = function.get("name")
         if not isinstance(name, str) or not name:
             raise Nonsense("a tool call without a name")
         number = len(self._calls)
-        call_id = call_id or f"call_{self.request_id}_{number}"
-        self._calls.append((index, call_id))
-        return ToolCallDelta(number, call_id, name, arguments)
+        call = _Call(index, call_id or f"call_{self.request_id}_{number}")
+        self._calls.append(call)
+        return ToolCallDelta(
+            number, call.call_id, whole_characters(name), call.arguments.feed(arguments)
+        )
 
 
 def error_text(body: str) -> str:
@@ -171,19 +185,20 @@ def error_text(body: str) -> str:
 
 def excerpt(text: str, most_chars: int = 160) -> str:
     """One line, short enough for a message."""
-    line = " ".join(text.split())
+    line = whole_characters(" ".join(text.split()))
     return line if len(line) <= most_chars else f"{line[:most_chars]}…"
 
 
 def _usage(usage: dict[str, Any]) -> Usage:
     details = usage.get("prompt_tokens_details")
     details = details if isinstance(details, dict) else {}
+    input_tokens = _count(usage.get("prompt_tokens"))
     return Usage(
-        input_tokens=_count(usage.get("prompt_tokens")),
-        cached_tokens=_count(details.get("cached_tokens")),
+        input_tokens=input_tokens,
+        cached_tokens=min(_count(details.get("cached_tokens")), input_tokens),
         output_tokens=_count(usage.get("completion_tokens")),
     )
 
 
 def _count(value: object) -> int:
-    return value if isinstance(value, int) else 0
+    return max(0, value) if isinstance(value, int) and not isinstance(value, bool) else 0

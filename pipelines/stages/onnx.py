@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import onnxruntime
+
+from pipelines.types import StageError
 
 LOG_ERRORS_ONLY = 3  # onnxruntime's severity scale: 0 verbose to 4 fatal
 
@@ -21,6 +24,21 @@ def open_session(model: Path, threads: int) -> onnxruntime.InferenceSession:
     options.log_severity_level = LOG_ERRORS_ONLY
     options.add_session_config_entry("session.intra_op.allow_spinning", "0")
     return onnxruntime.InferenceSession(str(model), options, providers=["CPUExecutionProvider"])
+
+
+@contextmanager
+def first_use(model: Path) -> Iterator[None]:
+    """Around the opening and the first run of a model, which show whether it is the right one.
+
+    Raises StageError for whatever goes wrong inside: the runtime's errors have no class in common.
+    """
+    try:
+        yield
+    except StageError:
+        raise
+    except Exception as error:
+        message = f"The model {model} could not be used: {error}. Correct its path, or fetch it."
+        raise StageError("model_unusable", message) from error
 
 
 def run(

@@ -15,7 +15,7 @@ from pipelines.ports import Progress
 from pipelines.runtime.cpu import CpuToken
 from pipelines.runtime.one_shot import OneShotStage
 from pipelines.runtime.ticket import Ticket
-from pipelines.stages.onnx import open_session, run
+from pipelines.stages.onnx import first_use, open_session, run
 from pipelines.stages.phonemes import phonemes
 from pipelines.text.spoken import spoken
 from pipelines.types import Samples, SpeakRequest, SpeechDelta, StageError
@@ -57,8 +57,10 @@ class PiperSpeaker(OneShotStage[SpeakRequest, str, SpeechDelta]):
             beside = None if model is None else model.with_name(model.name + ".json")
             found = resolve(weights, model)
             progress(f"voice: loading {found.name}")
-            voice = PiperVoice(found, resolve(configuration, beside), threads)
-            voice.speak("Hello there, this warms the voice up.", 1.0)
+            settings = resolve(configuration, beside)
+            with first_use(found):
+                voice = PiperVoice(found, settings, threads)
+                voice.speak("Hello there, this warms the voice up.", 1.0)
             return voice
 
         def speak(

@@ -11,7 +11,7 @@ import onnxruntime
 
 from pipelines.ports import Progress
 from pipelines.stages.mel import log_mel
-from pipelines.stages.onnx import open_session, run
+from pipelines.stages.onnx import first_use, open_session, run
 from pipelines.types import HEARING_RATE_HZ, Samples
 from pipelines.weights import resolve
 from pipelines.weights.catalogue import SMART_TURN
@@ -31,7 +31,7 @@ class SmartTurnJudge:
         self._thread: ThreadPoolExecutor | None = None
 
     async def start(self, progress: Progress) -> None:
-        """Load and run once. Raises ModelMissing or ModelCorrupt."""
+        """Load and run once. Raises WeightsError or StageError."""
         progress("end of turn: loading Smart Turn")
         self._thread = ThreadPoolExecutor(1, "smart-turn")
         self._session = await asyncio.get_running_loop().run_in_executor(self._thread, self._load)
@@ -53,8 +53,10 @@ class SmartTurnJudge:
         return await loop.run_in_executor(self._thread, _probability, self._session, window)
 
     def _load(self) -> onnxruntime.InferenceSession:
-        session = open_session(resolve(SMART_TURN, self._model), threads=1)
-        _probability(session, np.zeros(HEARING_RATE_HZ, np.float32))
+        model = resolve(SMART_TURN, self._model)
+        with first_use(model):
+            session = open_session(model, threads=1)
+            _probability(session, np.zeros(HEARING_RATE_HZ, np.float32))
         return session
 
 

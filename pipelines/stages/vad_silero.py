@@ -11,7 +11,7 @@ import numpy as np
 import onnxruntime
 
 from pipelines.ports import Progress
-from pipelines.stages.onnx import open_session, run
+from pipelines.stages.onnx import first_use, open_session, run
 from pipelines.types import DETECTOR_FRAME_SAMPLES, HEARING_RATE_HZ, Samples
 from pipelines.weights import resolve
 from pipelines.weights.catalogue import SILERO_VAD
@@ -41,7 +41,7 @@ class SileroDetector:
         return len(self._open)
 
     async def start(self, progress: Progress) -> None:
-        """Load and run once. Raises ModelMissing or ModelCorrupt."""
+        """Load and run once. Raises WeightsError or StageError."""
         progress("voice activity: loading Silero")
         self._thread = ThreadPoolExecutor(1, "silero")
         self._session = await asyncio.get_running_loop().run_in_executor(self._thread, self._load)
@@ -63,8 +63,10 @@ class SileroDetector:
         return detector
 
     def _load(self) -> onnxruntime.InferenceSession:
-        session = open_session(resolve(SILERO_VAD, self._model), threads=1)
-        _Memory(session).step(np.zeros(DETECTOR_FRAME_SAMPLES, np.float32))
+        model = resolve(SILERO_VAD, self._model)
+        with first_use(model):
+            session = open_session(model, threads=1)
+            _Memory(session).step(np.zeros(DETECTOR_FRAME_SAMPLES, np.float32))
         return session
 
 

@@ -19,7 +19,10 @@ _AUDIO_FRAMES = 4
 # A long response makes a few hundred events; a client that is thousands behind does not read.
 _MOST_ENTRIES = 2000
 _MOST_BYTES = 24 * 2**20  # room for three of the largest retrieved items
-_CROWDED_ENTRIES = 500  # from here on nothing more is read from the client
+# From here on nothing more is read from the client: whoever asks for much waits for it, and only
+# what nobody asked for can overflow the queue.
+_CROWDED_ENTRIES = 500
+_CROWDED_BYTES = 8 * 2**20
 _STALL_S = 10.0  # a network that stands still for longer has mostly gone
 
 CLOSE_STALLED = 1008  # policy violation (RFC 6455, 7.4.1)
@@ -144,18 +147,22 @@ class Outbound:
             return
         self._queue.append(entry)
         self._size_bytes += entry.size_bytes
-        if len(self._queue) >= _CROWDED_ENTRIES:
+        if self._is_crowded:
             self._uncrowded.clear()
         self._filled.set()
 
     def _take_out(self, entry: _Entry) -> None:
         self._size_bytes -= entry.size_bytes
-        if len(self._queue) < _CROWDED_ENTRIES:
+        if not self._is_crowded:
             self._uncrowded.set()
         if entry.frame is not None:
             self._audio_frames -= 1
             if self._audio_frames == _AUDIO_FRAMES - 1:
                 self._on_room()
+
+    @property
+    def _is_crowded(self) -> bool:
+        return len(self._queue) >= _CROWDED_ENTRIES or self._size_bytes >= _CROWDED_BYTES
 
     def _may_leave(self, frame: Frame) -> bool:
         return self._is_current(frame.play.lane, frame.epoch)

@@ -92,4 +92,5 @@ def _text(line: _Line) -> str:
         "event": encode(event),
         "effects": [encode(effect) for effect in effects],
     }
-    return json.dumps(body, ensure_ascii=False, separators=(",", ":"))
+    # ASCII, for an encoder refuses what a faulty stage may hand over: halves of characters.
+    return json.dumps(body, separators=(",", ":"))

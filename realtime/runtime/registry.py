@@ -10,6 +10,7 @@ from realtime.runtime.session import SessionRuntime
 
 log = logging.getLogger(__name__)
 
+_FAREWELL_WAIT_S = 1.0  # for the last events and the close of sessions whose time is over
 _CANCEL_WAIT_S = 10.0  # for the cleanup of sessions that had to be ended by force
 
 
@@ -65,8 +66,8 @@ class Registry:
         """Refuse new sessions, let the others finish their sentence, then end what is left."""
         self._is_draining = True
         for session in list(self._sessions):
-            session.shut_down()
-        await self._until_empty(timeout_s)
+            session.shut_down(timeout_s * 1000)
+        await self._until_empty(timeout_s + _FAREWELL_WAIT_S)
         if self._sessions:
             log.warning("%d sessions did not end in time and are cut off", len(self._sessions))
             for task in list(self._sessions.values()):

@@ -70,10 +70,13 @@ class SessionRuntime:
         """Stage requests of this session that have not been reaped yet."""
         return self._shell.works.open_requests if self._shell is not None else 0
 
-    def shut_down(self) -> None:
-        """Finish what is being said, then close. Returns at once; `run` ends in a bound."""
+    def shut_down(self, within_ms: float) -> None:
+        """Finish what is being said, then close. Returns at once; `run` ends soon after the time.
+
+        Whoever is cut short is told so, as by any other interruption.
+        """
         if self._shell is not None:
-            self._shell.driver.handle(ShutDown())
+            self._shell.driver.handle(ShutDown(within_ms))
 
     async def run(self) -> None:
         """Returns when the session is over and everything is freed; raises only cancellation."""

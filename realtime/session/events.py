@@ -38,7 +38,9 @@ class Reconnected:
 
 @dataclass(frozen=True, slots=True)
 class ShutDown:
-    """The server stops: finish what is being said within the policy's drain time, then close."""
+    """The server stops: finish what is being said, for so long at most, then close."""
+
+    within_ms: float
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from realtime.session.deadlines import Due
 from realtime.session.effects import CloseTransport
-from realtime.session.events import Opened
+from realtime.session.events import Opened, ShutDown
 from realtime.session.identifiers import Identifiers
 from realtime.session.notices import SessionCreated
 from realtime.session.policy import PROFILES
@@ -67,10 +67,11 @@ class LifecycleRegion(Region[Lifecycle, Live]):
         self.listening.open()
         return Lifecycle.LIVE
 
-    def drain(self, _: object) -> Lifecycle:
+    def drain(self, event: object) -> Lifecycle:
+        assert isinstance(event, ShutDown)
         if self.speaking.state is Speaking.IDLE:
             return self.close(None)
-        self.ctx.deadlines.arm(Due.DRAIN, self.ctx.now_ms + self.ctx.policy.drain_ms)
+        self.ctx.deadlines.arm(Due.DRAIN, self.ctx.now_ms + event.within_ms)
         return Lifecycle.DRAINING
 
     def close(self, _: object) -> Lifecycle:

@@ -119,7 +119,7 @@ class Machine:
             case Reconnected():
                 self.life.fire(Live.BACK)
             case ShutDown():
-                self.life.fire(Live.SHUT_DOWN)
+                self.life.fire(Live.SHUT_DOWN, event)
             case _:
                 return False
         return True

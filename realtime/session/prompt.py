@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from itertools import groupby
 from typing import TYPE_CHECKING
 
 from realtime.session.effects import PromptCall, PromptMessage
@@ -9,7 +11,7 @@ from realtime.session.items import ItemKind, ItemStatus, PartKind, Role
 from realtime.session.playback import ROUNDING_MS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
     from realtime.session.items import Item
     from realtime.session.playback import Playback
@@ -69,11 +71,10 @@ def build_prompt(
     if instructions:
         messages.append(PromptMessage("system", instructions))
     for item in listed:
-        for message in _messages_of(item, outputs, playback, now_ms):
-            _append(messages, message)
+        messages += _messages_of(item, outputs, playback, now_ms)
     if closing:
         messages.append(PromptMessage("system", closing))
-    return tuple(messages)
+    return tuple(_joined(messages))
 
 
 def _messages_of(
@@ -96,15 +97,17 @@ def _messages_of(
             return []  # stands behind its call
 
 
-def _append(messages: list[PromptMessage], message: PromptMessage) -> None:
-    last = messages[-1] if messages else None
-    if (
-        last is not None
-        and last.role == message.role
-        and message.role in ("user", "assistant")
-        and not last.calls
-        and not message.calls
-    ):
-        messages[-1] = PromptMessage(last.role, f"{last.text}\n{message.text}")
-    else:
-        messages.append(message)
+def _joined(messages: Iterable[PromptMessage]) -> Iterator[PromptMessage]:
+    """Runs of one role become one message: each in one go, however many a client has made."""
+    for _, run in groupby(messages, _run_of):
+        first, *rest = run
+        if rest:
+            yield replace(first, text="\n".join(message.text for message in (first, *rest)))
+        else:
+            yield first
+
+
+def _run_of(message: PromptMessage) -> object:
+    """What neighbours that are joined have in common; other messages have nothing in common."""
+    is_joined = message.role in ("user", "assistant") and not message.calls
+    return message.role if is_joined else object()

@@ -161,3 +161,25 @@ def test_one_connection_serves_many_replies() -> None:
             assert server.accepted == 1
 
     check(main)
+
+
+def test_halves_of_characters_never_leave() -> None:
+    def half(text: str) -> bytes:
+        return event(content=text)  # json.dumps writes a half as an escape, as such servers do
+
+    cut = event(
+        tool_calls=[{"index": 0, "id": "a", "function": {"name": "f", "arguments": "\ud83d"}}]
+    )
+    rest = event(tool_calls=[{"index": 0, "function": {"arguments": "\ude00"}}])
+    answer = streams(half("Nice \ud83d"), half("\ude00 \ude00!"), cut, rest, DONE)
+
+    async def main() -> None:
+        async with talking_to(answer) as (_, writer):
+            assert (await collect(writer.open(REQUEST)))[:-1] == [
+                TextDelta("Nice "),
+                TextDelta("\U0001f600 \ufffd!"),
+                ToolCallDelta(0, "a", "f", ""),
+                ToolCallDelta(0, "", "", "\U0001f600"),
+            ]
+
+    check(main)

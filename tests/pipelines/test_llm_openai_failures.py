@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import socket
 from typing import Any
 
@@ -10,7 +11,7 @@ import pytest
 
 from pipelines.fakes.chat_server import DONE, STREAM_HEAD, Behaviour, event, hang, replies, streams
 from pipelines.stages.llm_openai import OpenAIWriter, OpenAIWriterOptions
-from pipelines.types import Finished, FinishReason, StageError, TextDelta
+from pipelines.types import Finished, FinishReason, StageError, TextDelta, Usage
 from tests.pipelines.remote_writer import REQUEST, collect, failure, talking_to
 from tests.pipelines.waiting import check
 
@@ -39,6 +40,7 @@ def call(index: int, call_id: str | None, name: str | None, arguments: str) -> d
         (replies("200 OK", b'{"choices": []}'), "llm_nonsense", "instead of a stream"),
         (replies("200 OK"), "llm_nonsense", "empty body"),
         (streams(b"data: {nonsense\n\n"), "llm_nonsense", "not JSON"),
+        (streams(b"data: " + b"[" * 100_000 + b"\n\n"), "llm_nonsense", "not JSON"),
         (streams(b"data: [1, 2]\n\n"), "llm_nonsense", "not an object"),
         (streams(b'data: {"text": "hi"}\n\n'), "llm_nonsense", "without choices"),
         (streams(b'data: {"choices": [7]}\n\n'), "llm_nonsense", "choice"),
@@ -62,6 +64,34 @@ def test_what_goes_wrong_before_the_first_word(
             assert f"{server.base_url}/chat/completions" in error.message
             assert says_what in error.message and "secret" not in error.message
             assert len(error.message) < 600
+
+    check(main)
+
+
+def test_a_reply_that_is_whole_does_not_fail_for_want_of_an_end(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("pipelines.stages.llm_openai.DRAIN_TIMEOUT_S", 0.01)
+    answer = streams(event(content="Well."), event(finish_reason="length"), then=hang)
+
+    async def main() -> None:
+        async with talking_to(answer) as (_, writer):
+            outputs = await collect(writer.open(REQUEST))
+            assert outputs == [TextDelta("Well."), Finished(FinishReason.LENGTH)]
+
+    check(main)
+
+
+def test_counts_that_cannot_be_are_not_passed_on() -> None:
+    usage = {"prompt_tokens": 3, "completion_tokens": -5,
+             "prompt_tokens_details": {"cached_tokens": 99}}  # fmt: skip
+    tail = b"data: " + json.dumps({"choices": [], "usage": usage}).encode() + b"\n\n"
+
+    async def main() -> None:
+        async with talking_to(streams(event(finish_reason="stop"), tail, DONE)) as (_, writer):
+            assert await collect(writer.open(REQUEST)) == [
+                Finished(FinishReason.STOP, Usage(input_tokens=3, cached_tokens=3))
+            ]
 
     check(main)
 

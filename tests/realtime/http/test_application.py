@@ -28,7 +28,7 @@ from realtime.settings import SessionDefaults, Settings
 class SlowCascade(FakeCascade):
     """Loads when it is let, and fails if it is told to."""
 
-    def __init__(self, failure: StageError | None = None) -> None:
+    def __init__(self, failure: Exception | None = None) -> None:
         super().__init__()
         self.may_load = asyncio.Event()
         self.is_closed = False
@@ -53,7 +53,7 @@ async def health(app: App) -> tuple[int, dict[str, Any]]:
         return answer.status_code, answer.json()
 
 
-def live(body: Callable[[App, SlowCascade, asyncio.Event], Any], failure: StageError | None = None):
+def live(body: Callable[[App, SlowCascade, asyncio.Event], Any], failure: Exception | None = None):
     async def run() -> None:
         cascade, settled = SlowCascade(failure), asyncio.Event()
         app = create_app(Settings(), cascade=cascade, on_ready=settled.set)
@@ -93,6 +93,19 @@ def test_a_failed_start_says_why() -> None:
         assert "no such model" in (app.refusal() or "")
 
     live(body, StageError("model_missing", "no such model: fetch it"))
+
+
+def test_a_start_that_fails_in_an_unforeseen_way_ends_too(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async def body(app: App, cascade: SlowCascade, settled: asyncio.Event) -> None:
+        cascade.may_load.set()
+        await settled.wait()
+        assert "ZeroDivisionError('a fault')" in (app.failure or "")
+        assert app.readiness.phase is Phase.FAILED
+
+    live(body, ZeroDivisionError("a fault"))
+    assert "ZeroDivisionError" in caplog.text
 
 
 def test_a_server_can_stop_before_it_was_ready() -> None:

@@ -138,16 +138,18 @@ def test_large_texts_count_by_their_size() -> None:
     run_virtual(main())
 
 
-def test_a_crowd_holds_the_reading_back_until_it_is_gone() -> None:
+@pytest.mark.parametrize(("entries", "size_bytes"), [(600, 3), (2, 5 * 2**20)])
+def test_a_crowd_holds_the_reading_back_until_it_is_gone(entries: int, size_bytes: int) -> None:
     async def main() -> None:
         rig = Rig()
-        for n in range(600):
-            rig.say(str(n))
+        for _ in range(entries):
+            rig.outbound.put('"x"', size_bytes)
         waiting = asyncio.create_task(rig.outbound.uncrowded())
         await asyncio.sleep(0)
         assert not waiting.done()
         await rig.drain()
         await waiting
+        assert rig.lost == []
 
     run_virtual(main())
 

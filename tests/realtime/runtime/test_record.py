@@ -25,6 +25,7 @@ from realtime.session.events import (
     ClientSessionUpdate,
     Event,
     Opened,
+    ReplyText,
 )
 from realtime.session.items import Item, ItemKind, Part, PartKind, Role
 from realtime.session.ledger import Stamp, TurnTimeline
@@ -38,8 +39,9 @@ from realtime.session.settings import (
 )
 from tests.realtime.runtime.stand_ins import ScriptedCascade, silence, tone
 
+OPENED = Opened(1, SessionSettings(turn_detection=None), "browser", True, 9)
 VALUES = [
-    Opened(1, SessionSettings(turn_detection=None), "browser", True, 9),
+    OPENED,
     ClientSessionUpdate(
         "e", SettingsPatch((("modality", Modality.TEXT), ("turn_detection", ServerVad())))
     ),
@@ -178,6 +180,18 @@ def test_damage_is_named(tmp_path: Path, content: str, message: str | None) -> N
     else:
         with pytest.raises(RecordDamaged, match=message):
             replay(path)
+
+
+def test_text_that_no_encoder_takes_does_not_end_a_record(tmp_path: Path) -> None:
+    path = tmp_path / "session.jsonl"
+    recorder, machine = FileRecorder(path, Metrics()), Machine()
+    for now_ms, event in enumerate(
+        (OPENED, ReplyText("reply-1", "\ud83d"), ReplyText("reply-1", ""))
+    ):
+        recorder.write(now_ms, event, machine.step(event, now_ms))
+    recorder.close()
+    report = replay(path)
+    assert report.is_same and report.events == 3
 
 
 def test_a_record_never_overwrites_another(tmp_path: Path) -> None:

@@ -26,6 +26,7 @@ from tests.realtime.runtime.stand_ins import (
     append,
     pcm,
     silence,
+    spoken_reply,
     tone,
 )
 
@@ -283,6 +284,25 @@ def test_a_server_has_so_many_places_and_drains_in_a_bound() -> None:
             registry.check_room()
         await asyncio.wait(hosted)
         assert metrics.counts[Count.SESSIONS_REFUSED] == 2
+
+    run_virtual(main(), limit_s=100)
+
+
+def test_a_reply_that_outlasts_the_draining_has_its_end_told() -> None:
+    async def main() -> None:
+        registry, transport = Registry(1, Metrics()), PipeTransport()
+        session = SessionRuntime(
+            transport, ScriptedCascade(reply=spoken_reply("A long story.", 60_000)), SETUP
+        )
+        hosted = asyncio.create_task(registry.host(session))
+        transport.client_sends({"type": "response.create"})
+        await transport.until("response.output_audio.delta")
+        await registry.drain(timeout_s=5)
+        assert registry.count == 0 and not hosted.cancelled()
+        (done,) = transport.of("response.done")
+        assert done["response"]["status"] == "cancelled"
+        assert transport.closed == (1001, "The session has ended.")
+        await hosted
 
     run_virtual(main(), limit_s=100)
 

@@ -61,7 +61,7 @@ def reach_life(state: Lifecycle, _: bool) -> Script:
         script.step(ev.Disconnected(resumable=True))
     if state is Lifecycle.DRAINING:
         script.create()
-        script.step(ev.ShutDown())
+        script.step(ev.ShutDown(10_000))
     if state is Lifecycle.CLOSED:
         script.step(ev.Disconnected())
     assert script.machine.lifecycle is state
@@ -126,7 +126,7 @@ EVENTS: dict[str, Callable[[Script], object]] = {
     "loss": lambda script: script.step(ev.Disconnected(resumable=True)),
     "leaving": lambda script: script.step(ev.Disconnected()),
     "return": lambda script: script.step(ev.Reconnected()),
-    "shutdown": lambda script: script.step(ev.ShutDown()),
+    "shutdown": lambda script: script.step(ev.ShutDown(10_000)),
     "opening": lambda script: script.step(OPENED),
 }
 

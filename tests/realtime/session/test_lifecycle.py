@@ -108,7 +108,7 @@ def test_a_session_that_ends_leaves_nothing(
     assert isinstance(script.effects[-1], fx.CloseTransport)
     for event in (OPENED, ev.Disconnected(True), ev.Disconnected(), ev.Reconnected()):
         assert script.step(event) == []
-    assert script.step(ev.ShutDown()) == script.step(ev.Tick()) == []
+    assert script.step(ev.ShutDown(10_000)) == script.step(ev.Tick()) == []
 
 
 @pytest.mark.parametrize("moment", MOMENTS)
@@ -212,8 +212,8 @@ def test_a_server_that_stops_lets_the_reply_be_heard_out() -> None:
     script = Script()
     script.ask()
     script.answer("It is noon.", 3000)
-    script.step(ev.ShutDown())
-    script.step(ev.ShutDown())
+    script.step(ev.ShutDown(10_000))
+    script.step(ev.ShutDown(10_000))
     assert script.machine.lifecycle is Lifecycle.DRAINING
     script.wait(2500)
     assert script.machine.lifecycle is Lifecycle.DRAINING
@@ -225,8 +225,8 @@ def test_a_server_that_stops_lets_the_reply_be_heard_out() -> None:
 def test_a_server_that_stops_waits_no_longer_than_it_must() -> None:
     script = Script()
     script.ask()
-    script.step(ev.ShutDown())
-    script.wait(9999)
+    script.step(ev.ShutDown(5000))
+    script.wait(4999)
     assert script.machine.lifecycle is Lifecycle.DRAINING
     script.wait(1)
     assert script.machine.lifecycle is Lifecycle.CLOSED
@@ -238,7 +238,7 @@ def test_an_interruption_ends_a_draining_session() -> None:
     script.ask()
     script.write("It is noon.")
     script.speak(5000)
-    script.step(ev.ShutDown())
+    script.step(ev.ShutDown(10_000))
     script.say(160)
     assert script.machine.lifecycle is Lifecycle.CLOSED
     check(script)
@@ -248,7 +248,7 @@ def test_an_interruption_ends_a_draining_session() -> None:
 def test_a_client_that_leaves_a_draining_session_ends_it(is_resumable: bool) -> None:
     script = Script()
     script.ask()
-    script.step(ev.ShutDown())
+    script.step(ev.ShutDown(10_000))
     for event in (OPENED, ev.Reconnected()):
         assert script.step(event) == []
     script.step(ev.Disconnected(is_resumable))
@@ -257,11 +257,11 @@ def test_a_client_that_leaves_a_draining_session_ends_it(is_resumable: bool) -> 
 
 def test_a_quiet_or_parked_session_closes_at_once() -> None:
     quiet = Script()
-    quiet.step(ev.ShutDown())
+    quiet.step(ev.ShutDown(10_000))
     parked = Script()
     parked.step(ev.Disconnected(resumable=True))
     assert parked.step(OPENED) == []
-    parked.step(ev.ShutDown())
+    parked.step(ev.ShutDown(10_000))
     assert quiet.machine.lifecycle is parked.machine.lifecycle is Lifecycle.CLOSED
 
 
@@ -270,7 +270,7 @@ def test_a_live_session_neither_opens_nor_comes_back() -> None:
     assert script.step(OPENED) == script.step(ev.Reconnected()) == []
 
 
-@pytest.mark.parametrize("event", [ev.Disconnected(True), ev.Disconnected(), ev.ShutDown()])
+@pytest.mark.parametrize("event", [ev.Disconnected(True), ev.Disconnected(), ev.ShutDown(10_000)])
 def test_a_session_that_never_opened_only_closes(event: ev.Event) -> None:
     script = Script(is_open=False)
     assert script.step(ev.Reconnected()) == []

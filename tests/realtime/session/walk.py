@@ -361,8 +361,8 @@ class Walk(Script):
                 self.late_result()
                 self.step(ev.Reconnected())
         elif chance < 0.8:
-            self.step(ev.ShutDown())
+            self.step(ev.ShutDown(10_000))
         else:
             self.step(ev.Disconnected(self.dice.random() < 0.5))
             if self.dice.random() < 0.5:
-                self.step(ev.ShutDown())
+                self.step(ev.ShutDown(10_000))
