@@ -23,9 +23,10 @@ serve: $(SERVE)
 	@$(BIN)/parley models fetch --config $(CONFIG)
 	@exec $(BIN)/parley serve $(CONFIG) --host $(HOST) --port $(PORT)
 
-# The tests run the embedded models: their group is fetched first, once per machine.
+# The tests run the embedded models and the smallest ones: fetched first, once per machine.
 test: $(DEV)
 	@$(BIN)/parley models fetch embedded
+	@$(BIN)/parley models fetch tiny
 	@$(BIN)/python -m pytest -m "not soak and not gpu and not browser"
 
 lint: $(DEV)

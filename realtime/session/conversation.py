@@ -16,15 +16,19 @@ ROOT = "root"  # the wire's name for the place before the first item
 
 
 class Conversation:
-    """Items by id and in order. `version` rises with every change that a prompt could show."""
+    """Items by id and in order. `version` rises with every change that a prompt could show.
 
-    __slots__ = ("_items", "_order", "_previous", "_reserved", "version")
+    size_characters: all text of all items.
+    """
+
+    __slots__ = ("_items", "_order", "_previous", "_reserved", "size_characters", "version")
 
     def __init__(self) -> None:
         self._items: dict[str, Item] = {}
         self._order: list[str] = []
         self._previous: dict[str, str | None] = {}
         self._reserved: set[str] = set()
+        self.size_characters = 0
         self.version = 0
 
     def __contains__(self, item_id: str) -> bool:
@@ -60,6 +64,7 @@ class Conversation:
         previous = self._order[place - 1] if place else None
         self._order.insert(place, item.id)
         self._items[item.id] = item
+        self.size_characters += item.size_characters
         self._previous[item.id] = previous
         self._reserved.discard(item.id)
         self.version += 1
@@ -78,17 +83,20 @@ class Conversation:
 
         is_growth: a reply in progress got longer, which makes no draft stale.
         """
-        if item.id not in self._items:
+        before = self._items.get(item.id)
+        if before is None:
             return False
+        self.size_characters += item.size_characters - before.size_characters
         self._items[item.id] = item
         if not is_growth:
             self.version += 1
         return True
 
     def remove(self, item_id: str) -> None:
-        if self._items[item_id].status is ItemStatus.IN_PROGRESS:
+        item = self._items.pop(item_id)
+        if item.status is ItemStatus.IN_PROGRESS:
             self.reserve(item_id)
-        del self._items[item_id]
+        self.size_characters -= item.size_characters
         self._order.remove(item_id)
         self._previous.pop(item_id, None)
         self.version += 1

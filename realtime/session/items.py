@@ -64,6 +64,12 @@ class Item:
     arguments: str | None = None
     output: str | None = None
 
+    @property
+    def size_characters(self) -> int:
+        """All text that it holds; audio is kept elsewhere."""
+        parts = sum(len(part.text or "") + len(part.image_url or "") for part in self.parts)
+        return parts + len(self.arguments or "") + len(self.output or "")
+
 
 @dataclass(frozen=True, slots=True)
 class ItemReference:

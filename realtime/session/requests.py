@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from realtime.session.settings import SessionSettings
     from realtime.session.turns import Turns
 
+# Several times what any language model reads; one client must not fill the server's memory.
+MOST_CHARACTERS = 8 * 1024 * 1024
 ECHOED = "echoed:"  # a patch of a field that is only kept and echoed
 
 
@@ -84,6 +86,14 @@ def create_item(ctx: Context, event: ClientItemCreate, turns: Turns) -> None:
             "item_create_invalid_previous_item_id",
             f"Error adding item: the previous item with id '{previous}' does not exist.",
             "previous_item_id",
+        )
+        return
+    if ctx.conversation.size_characters + item.size_characters > MOST_CHARACTERS:
+        ctx.refuse(
+            "conversation_full",
+            f"Error adding item: a conversation holds at most {MOST_CHARACTERS} characters. "
+            "Delete items, or begin another session.",
+            "item",
         )
         return
     if item.kind is ItemKind.FUNCTION_CALL_OUTPUT and not _answer_call(ctx, item):

@@ -6,6 +6,7 @@ import pytest
 
 from realtime.session import effects as fx
 from realtime.session import events as ev
+from realtime.session import requests
 from realtime.session.items import Item, ItemKind, ItemStatus, Part, PartKind, Role
 from realtime.session.notices import (
     ErrorRaised,
@@ -259,3 +260,21 @@ def test_only_sound_of_the_assistant_can_be_truncated() -> None:
     assert error(script)[0] is None
     script.step(ev.ClientItemTruncate(None, script.item_ids[1], 1, 0))
     assert "Only model output audio" in script.told(ErrorRaised)[-1].message
+
+
+def message(text: str, item_id: str = "") -> Item:
+    return Item(item_id, ItemKind.MESSAGE, role=Role.USER, parts=(Part(PartKind.INPUT_TEXT, text),))
+
+
+def test_a_conversation_holds_so_much_and_deleting_makes_room(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(requests, "MOST_CHARACTERS", 10)
+    script = Script()
+    script.step(ev.ClientItemCreate(None, message("12345678", "first")))
+    script.step(ev.ClientItemCreate("big", message("123", "second")))
+    assert error(script) == ("conversation_full", "item", "big")
+    assert [told.item.id for told in script.told(ItemAdded)] == ["first"]
+    script.step(ev.ClientItemDelete(None, "first"))
+    script.step(ev.ClientItemCreate(None, message("123", "second")))
+    assert [told.item.id for told in script.told(ItemAdded)] == ["first", "second"]
