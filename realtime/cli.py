@@ -14,9 +14,9 @@ from pydantic import ValidationError
 
 from realtime.commands.errors import USAGE, CommandError
 from realtime.settings import Server, Settings
-from realtime.settings_file import SettingsError, load_settings
+from realtime.settings_file import SettingsError, load_settings, what_is_wrong
 
-KEY_VARIABLE = "PARLEY_KEY"  # of `talk`: the key to show; of `serve`: one more key to accept
+KEY_VARIABLE = "PARLEY_KEY"  # `talk` shows this key; `serve` and `check` accept one more
 INTERRUPTED = 130  # what shells give to a program ended by Ctrl-C
 
 Command = Callable[[argparse.Namespace], int]
@@ -80,24 +80,25 @@ def _add_serve(parser: argparse.ArgumentParser) -> None:
 def _serve(options: argparse.Namespace) -> int:
     from realtime.commands.serve import serve
 
-    return serve(_with_options(load_settings(options.config), options))
+    return serve(_with_options(load_settings(options.config), options.host, options.port))
 
 
-def _with_options(settings: Settings, options: argparse.Namespace) -> Settings:
+def _with_options(settings: Settings, host: str | None = None, port: int | None = None) -> Settings:
+    """What the command line and the environment say of the server goes before the file."""
     changes: dict[str, object] = {}
-    if options.host is not None:
-        changes["host"] = options.host
-    if options.port is not None:
-        changes["port"] = options.port
+    if host is not None:
+        changes["host"] = host
+    if port is not None:
+        changes["port"] = port
     key = os.environ.get(KEY_VARIABLE)
     if key:
         changes["keys"] = (*settings.server.keys, key)
     try:
         server = Server.model_validate({**settings.server.model_dump(), **changes})
     except ValidationError as error:
-        first = error.errors()[0]
+        first = error.errors(include_url=False)[0]
         source = f"${KEY_VARIABLE}" if first["loc"] == ("keys",) else f"--{first['loc'][0]}"
-        raise CommandError(f"{source}: {first['msg']}", USAGE) from error
+        raise CommandError(f"{source}: {what_is_wrong(first)}", USAGE) from error
     return settings.model_copy(update={"server": server})
 
 
@@ -107,7 +108,10 @@ def _with_options(settings: Settings, options: argparse.Namespace) -> Settings:
 def _add_talk(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("recording", nargs="?", type=Path, help="a sound file to say")
     parser.add_argument("--mic", action="store_true", help="speak and listen with the sound card")
-    parser.add_argument("--text", help="type this instead of speaking, or before it")
+    parser.add_argument(
+        "--text",
+        help="type this instead of speaking, or before it: a sound file then waits for the reply",
+    )
     parser.add_argument("--url", help="the server (default: ws://127.0.0.1:8000/v1/realtime)")
     parser.add_argument("--out", type=Path, metavar="WAV", help="write what was heard to this file")
     parser.add_argument("--key", help=f"a key of the server (default: ${KEY_VARIABLE})")
@@ -121,6 +125,8 @@ def _talk(options: argparse.Namespace) -> int:
         raise CommandError("nothing to say: give a sound file, --mic or --text", USAGE)
     if options.recording is not None and options.mic:
         raise CommandError("give a sound file or --mic, not both", USAGE)
+    if options.text is not None and not options.text.strip():
+        raise CommandError("--text is empty: write what to say", USAGE)
     return talk(
         TalkOptions(
             url=options.url or DEFAULT_URL,
@@ -177,7 +183,7 @@ def _models(options: argparse.Namespace) -> int:
 def _check(options: argparse.Namespace) -> int:
     from realtime.commands.check import check
 
-    return check(load_settings(options.config))
+    return check(_with_options(load_settings(options.config)))
 
 
 VERBS = (

@@ -29,6 +29,7 @@ WANTED = {
     "bool_parsing": "true or false",
     "bool_type": "true or false",
     "int_parsing": "a whole number",
+    "int_parsing_size": "a whole number",
     "int_type": "a whole number",
     "int_from_float": "a whole number",
     "float_parsing": "a number",
@@ -39,6 +40,9 @@ WANTED = {
     "model_type": "a section with settings of its own",
     "model_attributes_type": "a section with settings of its own",
     "invalid_key": "text as the name of a setting",
+    "greater_than_equal": "{ge} or more",
+    "less_than_equal": "{le} or less",
+    "string_too_long": "at most {max_length} characters",
 }
 
 
@@ -161,9 +165,18 @@ def _explain(document: _Document, details: ErrorDetails) -> tuple[int, str]:
             )
         case "value_error":
             return line, f"'{field}': {context['error']}"
-        case kind:
-            wanted = WANTED.get(kind, details["msg"].removeprefix("Input should be "))
-            return line, f"'{field}' is {_shown(details['input'])}; allowed: {wanted}"
+        case _:
+            return line, f"'{field}' is {what_is_wrong(details)}"
+
+
+def what_is_wrong(details: ErrorDetails) -> str:
+    """What one value is and should be, without pydantic's wording."""
+    context: dict[str, Any] = details.get("ctx") or {}
+    if details["type"] == "value_error":
+        return str(context["error"])
+    message = details["msg"].removeprefix("Input should be ")
+    wanted = WANTED.get(details["type"], "").format(**context) or message
+    return f"{_shown(details['input'])}; allowed: {wanted}"
 
 
 def _data_path(data: object, location: KeyPath) -> KeyPath:
@@ -230,7 +243,7 @@ def _with_environment(settings: Settings, environment: Mapping[str, str]) -> Set
             key=environment.get(LLM_KEY_VARIABLE) or None,
         )
     except ValidationError as error:
-        problem = error.errors()[0]["msg"].removeprefix("Value error, ")
+        problem = what_is_wrong(error.errors(include_url=False)[0])
         raise SettingsError(f"{LLM_URL_VARIABLE} is '{url}': {problem}") from error
     stages = settings.stages.model_copy(update={"writer": writer})
     return settings.model_copy(update={"stages": stages})

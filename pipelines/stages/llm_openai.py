@@ -28,6 +28,8 @@ LINE_LIMIT_BYTES = 1 << 20  # an event is some hundred bytes; a body without lin
 ERROR_LIMIT_BYTES = 8192  # as much of an error's body as can matter
 DRAIN_TIMEOUT_S = 1.0  # the end of an answer comes with its last event, or is not worth waiting for
 CONNECTION_LIMIT = 512  # more replies at once than one server process can speak
+# Where users write the URL, for what is said to them.
+URL_SETTING = "the model's url (stages.writer.url or PARLEY_LLM_URL)"
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
 
 
@@ -215,8 +217,10 @@ class OpenAIWriter(AsyncStage[WriteRequest, WriteOutput]):
                 return self._error("llm_unauthorised", f"{said}. Check the model's API key.")
             case 404:
                 model = self._options.model
-                advice = f"Check that base_url ends where the API begins, often in /v1, and {model}"
-                return self._error("llm_not_found", f"{said}. {advice} is a model there.")
+                advice = f"Check that {URL_SETTING} ends where the API begins, often in /v1"
+                return self._error(
+                    "llm_not_found", f"{said}. {advice}, and that {model} is a model there."
+                )
             case 429:
                 advice = "Wait, raise the limit there, or use another model."
                 return self._error("llm_rate_limited", f"{said}. {advice}")
@@ -231,11 +235,12 @@ class OpenAIWriter(AsyncStage[WriteRequest, WriteOutput]):
         while cause is not None and not isinstance(cause, socket.gaierror):
             cause = cause.__cause__ or cause.__context__
         if cause is not None:
-            what = f"cannot be reached: the host name {self._url.host} is unknown. Check base_url."
+            host = self._url.host
+            what = f"cannot be reached: the host name {host} is unknown. Check {URL_SETTING}."
         elif isinstance(error, httpx.ConnectTimeout):
-            what = "cannot be reached: it does not answer. Check base_url and the network."
+            what = f"cannot be reached: it does not answer. Check {URL_SETTING} and the network."
         else:
-            what = f"cannot be reached ({error}). Check base_url, and that the server runs."
+            what = f"cannot be reached ({error}). Check {URL_SETTING}, and that the server runs."
         return self._error("llm_unreachable", what)
 
     def _timeout(self, after_s: float, *, started: bool) -> StageError:
@@ -247,12 +252,12 @@ class OpenAIWriter(AsyncStage[WriteRequest, WriteOutput]):
         return self._error("llm_broke_off", f"broke the reply off ({cause}). See its log.")
 
     def _nonsense(self, what: str) -> StageError:
-        advice = "Check that base_url is an OpenAI-compatible API."
+        advice = f"Check that {URL_SETTING} is an OpenAI-compatible API."
         return self._error("llm_nonsense", f"sent {what}. {advice}")
 
     def _bad_url(self, what: str) -> StageError:
         shown = self._options.base_url.rpartition("@")[2]
-        return StageError("llm_misconfigured", f"The model's base_url {shown!r} is wrong: {what}.")
+        return StageError("llm_misconfigured", f"{shown!r} is wrong as {URL_SETTING}: {what}.")
 
     def _error(self, code: str, what: str) -> StageError:
         return StageError(code, f"The language model at {self._shown_url} {what}")

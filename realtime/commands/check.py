@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 
 import httpx
 
 from realtime.commands.errors import FAILED, OK, CommandError
 from realtime.commands.listening import bind, require_keys
 from realtime.commands.models import missing_files, remedy
-from realtime.settings import OpenAIWriter, Settings
+from realtime.settings import OpenAIWriter, Piper, Settings
 
 REACH_TIMEOUT_S = 5.0  # a server that answers later is no use in a conversation
 
@@ -17,8 +18,11 @@ REACH_TIMEOUT_S = 5.0  # a server that answers later is no use in a conversation
 def check(settings: Settings) -> int:
     """Prints a line per thing looked at; 1 if anything stands in the way."""
     findings = [_find_models(settings), _find_port(settings), _find_writer(settings)]
+    if settings.server.record_dir is not None:
+        findings.append(_find_record_folder(settings.server.record_dir))
     for is_good, line in findings:
         print(f"{'ok ' if is_good else 'NO '} {line}")
+    _note_voice(settings)
     return OK if all(is_good for is_good, _ in findings) else FAILED
 
 
@@ -37,7 +41,8 @@ def _find_port(settings: Settings) -> tuple[bool, str]:
         bind(server.host, server.port).close()
     except CommandError as error:
         return False, f"port: {error}"
-    keys = f"{len(server.keys)} keys" if server.keys else "no keys needed"
+    count = len(server.keys)
+    keys = f"{count} key{'s' if count > 1 else ''}" if server.keys else "no keys needed"
     return True, f"port: {server.port} of {server.host} is free, {keys}"
 
 
@@ -56,3 +61,22 @@ def _find_writer(settings: Settings) -> tuple[bool, str]:
     if answer.status_code >= 500:
         return False, f"writer: {writer.url} is out of order ({answer.status_code})"
     return True, f"writer: {writer.url} answers ({answer.status_code})"
+
+
+def _find_record_folder(folder: Path) -> tuple[bool, str]:
+    """Whether recordings can be written, without making the folder."""
+    nearest = next(
+        (path for path in (folder, *folder.absolute().parents) if os.path.exists(path)), folder
+    )
+    if not os.path.isdir(nearest):
+        return False, f"record_dir: {folder} cannot be made: {nearest} is no folder"
+    if not os.access(nearest, os.W_OK | os.X_OK):
+        return False, f"record_dir: {folder} cannot be used: {nearest} may not be written"
+    return True, f"record_dir: {folder} can be written"
+
+
+def _note_voice(settings: Settings) -> None:
+    """A name that no voice has is no mistake: clients bring those of other services."""
+    voice, speaker = settings.session.voice, settings.stages.speaker
+    if isinstance(speaker, Piper) and voice not in (None, speaker.voice):
+        print(f"note session.voice is '{voice}', which is not here: {speaker.voice} speaks")

@@ -64,7 +64,7 @@ def open_headset(rate_hz: int) -> Iterator[Headset]:
     except (ImportError, OSError) as error:
         raise CommandError(
             f"--mic needs the sounddevice package and PortAudio ({error}); install them with: "
-            "pip install 'parley[microphone]', and on Debian: apt-get install libportaudio2"
+            ".venv/bin/pip install -e '.[microphone]', and on Debian: apt-get install libportaudio2"
         ) from error
     headset = Headset(rate_hz)
 

@@ -23,6 +23,7 @@ from realtime.commands.errors import FAILED, OK, USAGE, CommandError
 from realtime.settings import Llama, Piper, Settings, Silero, SmartTurn, Whisper
 
 BYTES_PER_MB = 1_000_000
+DEFAULT_GROUP = "embedded"  # what the built-in configuration runs
 RECOGNISERS = {"base": WHISPER_BASE, "tiny.en": WHISPER_TINY_EN}
 WRITERS = {
     "qwen2.5-coder-0.5b": QWEN_HALF_B,
@@ -59,8 +60,15 @@ def fetch_models_for(settings: Settings) -> int:
 
 
 def verify_models(group: str | None) -> int:
-    """Hash every file of one group, or of all groups of which something is there."""
+    """Hash every file of one group, or of all groups of which something is there.
+
+    A store without any model is not in order: CommandError names what fills it.
+    """
     present = {row.group for row in status() if row.state is not FileState.MISSING}
+    if group is None and not present:
+        raise CommandError(
+            f"no model lies in the store {store()}: run `parley models fetch {DEFAULT_GROUP}`"
+        )
     try:
         problems = [
             problem

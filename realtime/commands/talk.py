@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,7 @@ import numpy as np
 import soundfile
 import soxr
 
-from realtime.commands.errors import OK, CommandError
+from realtime.commands.errors import FAILED, OK, USAGE, CommandError
 from realtime.commands.microphone import open_headset
 from realtime.commands.playback import Playback
 from realtime.commands.turns import Step, Turn, TurnLog, last_voiced_sample
@@ -34,10 +35,26 @@ class TalkOptions:
 
 
 def talk(options: TalkOptions) -> int:
-    """Runs one conversation; prints transcripts and each turn's timeline."""
+    """Runs one conversation; prints transcripts and each turn's timeline. 1 if a reply failed."""
+    if options.out is not None:
+        _require_writable(options.out)
     spoken = None if options.recording is None else read_recording(options.recording)
-    asyncio.run(_talk(options, spoken))
-    return OK
+    return FAILED if asyncio.run(_talk(options, spoken)) else OK
+
+
+def _require_writable(out: Path) -> None:
+    """What was heard must not be lost for a wrong path. Raises CommandError."""
+    problem = None
+    if out.suffix.lower() != ".wav":
+        problem = "its name must end in .wav"
+    elif not os.path.isdir(out.parent):
+        problem = f"there is no folder {out.parent}: make it first"
+    elif os.path.isdir(out):
+        problem = "it is a folder"
+    elif not os.access(out if os.path.exists(out) else out.parent, os.W_OK):
+        problem = "it may not be written by this user"
+    if problem is not None:
+        raise CommandError(f"--out {out}: {problem}", USAGE)
 
 
 def read_recording(path: Path) -> Pcm:
@@ -50,7 +67,8 @@ def read_recording(path: Path) -> Pcm:
     return (np.clip(mono, -1, 1) * 32_767).astype(np.int16)
 
 
-async def _talk(options: TalkOptions, spoken: Pcm | None) -> None:
+async def _talk(options: TalkOptions, spoken: Pcm | None) -> bool:
+    """Whether the conversation failed."""
     async with open_client(options.url, options.key) as client:
         conversation = _Conversation(client, spoken)
         begin_ms = client.now_ms()
@@ -61,6 +79,7 @@ async def _talk(options: TalkOptions, spoken: Pcm | None) -> None:
             if options.out is not None:
                 soundfile.write(options.out, conversation.playback.render(begin_ms), WIRE_RATE_HZ)
                 print(f"reply written to {options.out}")
+        return conversation.has_failed
 
 
 class _Conversation:
@@ -69,6 +88,7 @@ class _Conversation:
         self._client = client
         self._spoken = spoken
         self._log = TurnLog(self.playback, self._speech_end_ms)
+        self._is_answered = asyncio.Event()
         self._flush_speaker = lambda: None
         self._play = lambda _pcm: None
 
@@ -101,9 +121,27 @@ class _Conversation:
                 async for pcm in headset.recorded():
                     await self._client.append(pcm)
         if self._spoken is not None:
+            if options.text is not None:
+                await self._hear_first_reply()
             await self._client.feed(self._spoken)
         self._log.last_event_ms = self._client.now_ms()
         await self._client.feed_silence(self._is_over, ANSWER_LIMIT_MS)
+
+    async def _hear_first_reply(self) -> None:
+        """Until the answer to the text has been played, or refused. Raises CommandError."""
+        try:
+            async with asyncio.timeout(ANSWER_LIMIT_MS / 1000):
+                await self._is_answered.wait()
+        except TimeoutError:
+            limit_s = ANSWER_LIMIT_MS // 1000
+            raise CommandError(f"the text was not answered within {limit_s} s") from None
+        await asyncio.sleep(max(0.0, self.playback.end_ms - self._client.now_ms()) / 1000)
+
+    @property
+    def has_failed(self) -> bool:
+        """Whether a reply failed, or the server's errors were all that came."""
+        endings = {turn.status for turn in self._log.turns} - {None}
+        return "failed" in endings or (bool(self._log.errors) and not endings)
 
     def _is_over(self) -> bool:
         now_ms = self._client.now_ms()
@@ -123,8 +161,10 @@ class _Conversation:
                     print(f"you:   {event['transcript'].strip()}", flush=True)
                 case "response.done":
                     self._print_reply(event["response"])
+                    self._is_answered.set()
                 case "error":
                     print(f"error: {self._log.errors[-1]}", flush=True)
+                    self._is_answered.set()
                 case _:
                     pass
         raise CommandError("the server ended the conversation")

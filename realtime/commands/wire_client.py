@@ -19,12 +19,13 @@ import numpy.typing as npt
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed, InvalidHandshake, InvalidStatus, InvalidURI
 
-from realtime.commands.errors import CommandError
+from realtime.commands.errors import USAGE, CommandError
 
 WIRE_RATE_HZ = 24_000  # audio/pcm of the protocol: 16-bit little-endian mono
 CHUNK_MS = 20  # what browsers and telephones send at a time
 OPEN_TIMEOUT_S = 10.0
-DEFAULT_URL = "ws://127.0.0.1:8000/v1/realtime"
+ENDPOINT_PATH = "/v1/realtime"
+DEFAULT_URL = f"ws://127.0.0.1:8000{ENDPOINT_PATH}"
 
 Pcm = npt.NDArray[np.int16]
 
@@ -103,6 +104,7 @@ async def open_client(url: str, key: str | None = None) -> AsyncIterator[WireCli
     Raises CommandError, whose message says what to do, when no conversation comes about.
     """
     headers = {"Authorization": f"Bearer {key}"} if key else {}
+    _require_path(url)
     is_local = urlsplit(url).hostname in ("127.0.0.1", "localhost", "::1")
     try:
         socket = await connect(
@@ -125,6 +127,13 @@ async def open_client(url: str, key: str | None = None) -> AsyncIterator[WireCli
         ) from error
     async with socket:
         yield WireClient(socket)
+
+
+def _require_path(url: str) -> None:
+    parts = urlsplit(url)
+    if parts.scheme in ("ws", "wss") and parts.netloc and parts.path in ("", "/"):
+        whole = parts._replace(path=ENDPOINT_PATH).geturl()
+        raise CommandError(f"{url} lacks the path {ENDPOINT_PATH}; write it as {whole}", USAGE)
 
 
 def _ended(closed: ConnectionClosed) -> CommandError:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import logging
+import os
 import queue
 import threading
 import time
@@ -23,16 +24,20 @@ FORMAT = 1  # raised when a line's shape changes
 _WAITING_LINES = 20_000  # minutes of a busy session: only a disk that has stopped fills it
 _CLOSE_WAIT_S = 5.0
 _FLUSH_S = 1.0  # what a killed process may lose
+_FOLDER_MODE, _FILE_MODE = 0o700, 0o600  # conversations are private
 
 _Line = tuple[float, Event, list[Effect]]
 
 
 class FileRecorder:
-    """Raises OSError at once when the file cannot be made. Contains what was said: keep it safe."""
+    """Raises OSError at once when the file cannot be made.
+
+    It contains what was said: only this user may read the file, or enter a folder made for it.
+    """
 
     def __init__(self, path: Path, metrics: Metrics) -> None:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        self._file = path.open("x", encoding="utf-8")
+        path.parent.mkdir(mode=_FOLDER_MODE, parents=True, exist_ok=True)
+        self._file = open(path, "x", encoding="utf-8", opener=_open_private)
         self._path = path
         self._metrics = metrics
         self._lines: queue.Queue[_Line | None] = queue.Queue(_WAITING_LINES)
@@ -83,6 +88,10 @@ class FileRecorder:
             return self._lines.get(timeout=_FLUSH_S)
         except queue.Empty:
             return None
+
+
+def _open_private(path: str, flags: int) -> int:
+    return os.open(path, flags, _FILE_MODE)
 
 
 def _text(line: _Line) -> str:

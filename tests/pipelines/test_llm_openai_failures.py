@@ -224,6 +224,7 @@ def test_nobody_there_and_no_such_host() -> None:
                 _, error = await failure(writer)
                 assert error.code == "llm_unreachable"
                 assert what in error.message and "secret" not in error.message
+                assert "stages.writer.url or PARLEY_LLM_URL" in error.message
                 await writer.close()
 
         check(main)

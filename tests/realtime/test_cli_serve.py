@@ -25,9 +25,9 @@ PATIENCE_S = 30
 
 
 class Running:
-    """A server process with scripted stages."""
+    """A server process with scripted stages; llm_url: of a writer that takes the place of one."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, llm_url: str = "") -> None:
         config = folder / "config.yaml"
         scripted = (ROOT / "configs" / "scripted.yaml").read_text(encoding="utf-8")
         config.write_text(f"{scripted}\nserver: {{record_dir: {folder}}}\n", encoding="utf-8")
@@ -35,7 +35,7 @@ class Running:
         self.process = subprocess.Popen(
             [sys.executable, "-m", "realtime.cli", "serve", str(config), "--port", "0"],
             cwd=ROOT,
-            env={**os.environ, "PARLEY_KEY": "", "PARLEY_LLM_URL": ""},
+            env={**os.environ, "PARLEY_KEY": "", "PARLEY_LLM_URL": llm_url},
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
@@ -61,6 +61,12 @@ class Running:
         rest, _ = self.process.communicate(timeout=PATIENCE_S)
         return self.process.returncode, "".join(self.said) + rest
 
+    def kill(self) -> None:
+        self.process.kill()
+        self.process.wait()
+        assert self.process.stdout is not None
+        self.process.stdout.close()
+
 
 @pytest.fixture
 def server(tmp_path: Path) -> Iterator[Running]:
@@ -68,10 +74,7 @@ def server(tmp_path: Path) -> Iterator[Running]:
     try:
         yield running
     finally:
-        running.process.kill()
-        running.process.wait()
-        assert running.process.stdout is not None
-        running.process.stdout.close()
+        running.kill()
 
 
 def write_speech(path: Path) -> Path:
@@ -109,6 +112,30 @@ def test_a_typed_question_is_answered_too(
 ) -> None:
     assert main(["talk", "--text", "good day", "--url", server.socket_url]) == 0
     assert "reply: You said: good day" in capsys.readouterr().out
+
+
+def test_a_recording_waits_for_the_answer_to_the_text(
+    server: Running, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    speech = write_speech(tmp_path / "speech.wav")
+    text = "good day to you and to all of yours"  # long enough to be cut off
+    code = main(["talk", str(speech), "--text", text, "--url", server.socket_url])
+    said = capsys.readouterr().out
+    assert code == 0
+    answer = f"reply: You said: {text}\n"  # whole: nothing follows it as [cancelled] would
+    assert said.startswith(f"{answer}you:   hello\nreply: You said: hello\n"), said
+
+
+def test_a_reply_that_failed_fails_the_command(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    running = Running(tmp_path, llm_url="http://127.0.0.1:1/v1")
+    try:
+        code = main(["talk", "--text", "good day", "--url", running.socket_url])
+    finally:
+        running.kill()
+    assert code == 1
+    assert "[failed: " in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])

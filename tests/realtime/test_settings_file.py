@@ -42,7 +42,8 @@ def test_an_empty_file_is_the_defaults(tmp_path: Path) -> None:
     ("text", "expected"),
     [
         ("server:\n  port: eighty\n", ":2: 'server.port' is 'eighty'; allowed: a whole number"),
-        ("server:\n  port: 70000\n", ":2: 'server.port' is 70000; allowed: less than or equal"),
+        ("server:\n  port: 70000\n", ":2: 'server.port' is 70000; allowed: 65535 or less"),
+        ("server:\n  lead_ms: 1\n", ":2: 'server.lead_ms' is 1; allowed: 40 or more"),
         ("server:\n\n  prot: 1\n", ":3: 'server.prot' is no setting; did you mean 'port'?"),
         ("sever: {}\n", ":1: 'sever' is no setting; did you mean 'server'?"),
         (
@@ -95,6 +96,11 @@ def test_all_mistakes_are_told_at_once_in_the_files_order(tmp_path: Path) -> Non
 
 def test_a_long_wrong_value_is_shortened(tmp_path: Path) -> None:
     assert len(mistakes(tmp_path, f"server: {{port: {'x' * 10_000}}}\n")[0]) < 200
+
+
+def test_a_long_text_is_refused_in_plain_words(tmp_path: Path) -> None:
+    (found,) = mistakes(tmp_path, f"session: {{instructions: {'x' * 100_001}}}\n")
+    assert found.endswith("; allowed: at most 100000 characters")
 
 
 def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import stat
 from pathlib import Path
 
 import numpy as np
@@ -199,6 +200,13 @@ def test_a_record_never_overwrites_another(tmp_path: Path) -> None:
     FileRecorder(path, Metrics()).close()
     with pytest.raises(FileExistsError):
         FileRecorder(path, Metrics())
+
+
+def test_a_record_is_private(tmp_path: Path) -> None:
+    path = tmp_path / "made" / "session.jsonl"
+    FileRecorder(path, Metrics()).close()
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
 
 
 def test_every_event_of_a_machine_can_be_recorded() -> None:

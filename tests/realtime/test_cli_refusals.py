@@ -1,0 +1,138 @@
+"""What the command line refuses before it begins, and what it says then."""
+
+from __future__ import annotations
+
+import importlib
+from pathlib import Path
+
+import pytest
+
+from realtime.cli import main
+from realtime.commands.errors import CommandError
+from realtime.commands.microphone import open_headset
+
+
+def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, str]:
+    code = main(arguments)
+    captured = capsys.readouterr()
+    return code, captured.out.strip(), captured.err.strip()
+
+
+@pytest.mark.parametrize("folder", [".", "missing"])
+def test_an_empty_store_is_not_verified(
+    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    folder: str,
+) -> None:
+    store = tmp_path / folder
+    monkeypatch.setenv("PARLEY_MODELS", str(store))
+    assert run(capsys, "models", "verify") == (
+        1,
+        "",
+        f"parley: no model lies in the store {store}: run `parley models fetch embedded`",
+    )
+
+
+def test_a_store_with_one_file_lacks_the_rest_of_its_group(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PARLEY_MODELS", str(tmp_path))
+    (tmp_path / "vad").mkdir()
+    (tmp_path / "vad" / "silero_vad.onnx").write_bytes(b"cut short")
+    code, said, _ = run(capsys, "models", "verify")
+    assert code == 1
+    assert "silero_vad.onnx has 9 bytes" in said
+    assert "smart-turn-v3.2-cpu.onnx is missing" in said and "tiny.en" not in said
+
+
+def test_where_the_answer_goes_is_looked_at_first(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    (tmp_path / "folder.wav").mkdir()
+    for out, problem in [
+        (tmp_path / "none" / "x.wav", f"there is no folder {tmp_path / 'none'}: make it first"),
+        (tmp_path / "x.mp3", "its name must end in .wav"),
+        (tmp_path / "folder.wav", "it is a folder"),
+    ]:
+        code, _, said = run(capsys, "talk", "--text", "hello", "--out", str(out))
+        assert (code, said) == (2, f"parley: --out {out}: {problem}")
+
+
+@pytest.mark.parametrize("text", ["", "  "])
+def test_an_empty_text_is_refused(capsys: pytest.CaptureFixture[str], text: str) -> None:
+    code, _, said = run(capsys, "talk", "--text", text)
+    assert (code, said) == (2, "parley: --text is empty: write what to say")
+
+
+@pytest.mark.parametrize(
+    ("url", "whole"),
+    [
+        ("ws://127.0.0.1:1", "ws://127.0.0.1:1/v1/realtime"),
+        ("wss://host/?model=m", "wss://host/v1/realtime?model=m"),
+    ],
+)
+def test_an_address_without_a_path_is_completed(
+    capsys: pytest.CaptureFixture[str], url: str, whole: str
+) -> None:
+    code, _, said = run(capsys, "talk", "--text", "hello", "--url", url)
+    assert code == 2
+    assert said == f"parley: {url} lacks the path /v1/realtime; write it as {whole}"
+
+
+def test_a_missing_sound_library_is_installed_from_the_checkout(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def refuse(name: str) -> None:
+        raise ImportError(name)
+
+    monkeypatch.setattr(importlib, "import_module", refuse)
+    with (
+        pytest.raises(CommandError, match=r"\.venv/bin/pip install -e '\.\[microphone\]'"),
+        open_headset(24_000),
+    ):
+        pass
+
+
+def check(capsys: pytest.CaptureFixture[str], folder: Path, text: str) -> tuple[int, str]:
+    """What `parley check` says of scripted stages and this much more."""
+    stages = ("detector", "judge", "recogniser", "writer")
+    lines = [f"  {stage}: {{kind: scripted}}" for stage in stages]
+    path = folder / "config.yaml"
+    path.write_text("\n".join(["stages:", *lines, text]), encoding="utf-8")
+    code, said, _ = run(capsys, "check", str(path))
+    return code, said
+
+
+def test_check_takes_the_key_of_the_environment(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = "  speaker: {kind: scripted}\nserver: {host: 0.0.0.0, port: 0}\n"
+    monkeypatch.delenv("PARLEY_KEY", raising=False)
+    code, said = check(capsys, tmp_path, text)
+    assert code == 1 and "there are no keys" in said
+    monkeypatch.setenv("PARLEY_KEY", "a-key-of-sixteen-characters")
+    code, said = check(capsys, tmp_path, text)
+    assert code == 0 and "1 key" in said
+
+
+def test_check_refuses_a_record_folder_that_cannot_be_made(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    (tmp_path / "file").touch()
+    text = "  speaker: {{kind: scripted}}\nserver: {{port: 0, record_dir: {}}}\n"
+    code, said = check(capsys, tmp_path, text.format(tmp_path / "file" / "records"))
+    assert code == 1 and f"cannot be made: {tmp_path / 'file'} is no folder" in said
+    code, said = check(capsys, tmp_path, text.format(tmp_path / "new" / "records"))
+    assert code == 0 and "can be written" in said
+    assert not (tmp_path / "new").exists()
+
+
+def test_check_notes_a_voice_that_is_not_here(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    text = "  speaker: {{kind: piper}}\nserver: {{port: 0}}\nsession: {{voice: {}}}\n"
+    _, said = check(capsys, tmp_path, text.format("alloy"))
+    assert "note session.voice is 'alloy', which is not here: joe speaks" in said
+    _, said = check(capsys, tmp_path, text.format("joe"))
+    assert "note" not in said
