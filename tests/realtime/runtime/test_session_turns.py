@@ -170,7 +170,7 @@ def test_shutting_down_lets_the_reply_end() -> None:
     async def client(transport: PipeTransport, session: SessionRuntime) -> None:
         await say(transport)
         await transport.until("response.output_audio.delta", 3)
-        session.shut_down()
+        session.shut_down(within_ms=5000)
         await transport.until("response.done")
         async with asyncio.timeout(30):
             await transport.is_closed.wait()
