@@ -1,15 +1,17 @@
-"""Word error rate, over words without case or punctuation."""
+"""Word error rate, over words as they are spoken, without case or punctuation."""
 
 from __future__ import annotations
 
 import re
 
+from pipelines.text.spoken import spoken
+
 _NOT_A_WORD = re.compile(r"[^\w']+")
 
 
 def words_of(text: str) -> list[str]:
-    """Lower-case words; apostrophes inside words stay, hyphens part them."""
-    cleaned = _NOT_A_WORD.sub(" ", text.lower().replace("\u2019", "'"))
+    """Lower-case words, numbers spelt out; apostrophes inside words stay, hyphens part them."""
+    cleaned = _NOT_A_WORD.sub(" ", spoken(text).lower().replace("\u2019", "'"))
     return [word.strip("'") for word in cleaned.split() if word.strip("'")]
 
 

@@ -38,6 +38,7 @@ from tests.pipelines.waiting import UNHURRIED
         ),
         ("v1.2.3 on B2B", "v one point two point three on B two B"),
         ("-5 to 5-10", "minus five to five to ten"),
+        ("5 - 3 and 10-12", "five minus three and ten to twelve"),
         ("24/7 and 1/2", "twenty four seven and one half"),
         ("call 555-0199", "call five five five zero one nine nine"),
         ("007", "zero zero seven"),
