@@ -19,9 +19,7 @@ from realtime.protocol.output_schema import (
 )
 from realtime.protocol.problems import Invalid, unsupported, wrong_type
 from realtime.protocol.wire_model import Count, WireModel, tagged
-from realtime.session.settings import SessionType, SettingsPatch
-
-ECHOED = "echoed:"  # how a patch names a field that is only kept and echoed
+from realtime.session.settings import ECHOED, SessionType, SettingsPatch
 
 Pairs = list[tuple[str, object]]
 

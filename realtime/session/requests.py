@@ -17,6 +17,7 @@ from realtime.session.notices import (
     SessionUpdated,
 )
 from realtime.session.playback import ROUNDING_MS
+from realtime.session.settings import ECHOED
 
 if TYPE_CHECKING:
     from realtime.session.context import Context
@@ -32,7 +33,6 @@ if TYPE_CHECKING:
 
 # Several times what any language model reads; one client must not fill the server's memory.
 MOST_CHARACTERS = 8 * 1024 * 1024
-ECHOED = "echoed:"  # a patch of a field that is only kept and echoed
 
 
 def update_session(ctx: Context, event: ClientSessionUpdate) -> bool:

@@ -121,6 +121,9 @@ class SessionSettings:
         return self.turn_detection is not None and self.turn_detection.interrupt_response
 
 
+ECHOED = "echoed:"  # begins the name of a patch of a field that is only kept and echoed
+
+
 @dataclass(frozen=True, slots=True)
 class SettingsPatch:
     """A checked partial update: (field of SessionSettings, new value) pairs; absent = unchanged.
