@@ -8,12 +8,14 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from pipelines.courtesy import Aside, Courtesy, Filler
 from pipelines.ports import Speaker, Stream, Writer
 from pipelines.runtime.failures import stage_timeout
 from pipelines.runtime.loop_stage import LoopStream
-from pipelines.text.chunker import Chunk, Chunker
+from pipelines.text.chunker import Utterance
+from pipelines.text.displayed import displayed
+from pipelines.text.narration import Narration, narrate
 from pipelines.text.positions import Positions
-from pipelines.text.spoken import spoken
 from pipelines.types import (
     Finished,
     ReplyOutput,
@@ -28,7 +30,7 @@ from pipelines.types import (
     WriteRequest,
 )
 
-CHUNK_LIMIT = 64  # chunks, about a thousand words, that the writer may be ahead of the voice
+UTTERANCE_LIMIT = 64  # about a thousand words, that the writer may be ahead of the voice
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +38,7 @@ class ReplyTiming:
     pause_ms: int = 150  # a few tokens of a small model on two cores, at some 40 ms each
     writer_timeout_ms: int = 20_000  # longer than any honest prefill, within a caller's patience
     stall_timeout_ms: int = 30_000  # the same for the whole reply, its voice included
+    courtesy: Courtesy = Courtesy()
 
 
 class Reply:
@@ -54,16 +57,22 @@ class Reply:
         self._request = request
         self._timing = timing
         self._stream = stream
-        self._chunker = Chunker()
-        self._chunks: deque[Chunk] = deque()
+        self._narration = Narration()
+        self._utterances: deque[Utterance] = deque()
         self._changed = asyncio.Event()  # text was written, or the writing has ended
-        self._taken = asyncio.Event()  # the voice took a chunk
+        self._taken = asyncio.Event()  # the voice took an utterance
         self._written = False
         self._shown_chars = 0
         self._positions = Positions()
         self._last_speech: SpeechDelta | None = None
         self._finished: Finished | None = None
         self._error: StageError | None = None
+        self._voice_failed = False
+        self._has_called = False
+        self._has_shown = False  # whether any of the text is more than white space
+        self._has_said = False  # whether any of the text was speakable
+        self._aside = Aside(speaker, request, stream.ticket, self._emit_aside)
+        self._filler = Filler(timing.courtesy, request, stream.ticket, self._aside)
 
     async def run(self) -> None:
         writing = self._writer.open(self._write_request())
@@ -81,6 +90,7 @@ class Reply:
                     tasks.create_task(self._write(writing))
                     tasks.create_task(self._feed(speaking))
                     tasks.create_task(self._speak(speaking, writing))
+                    tasks.create_task(self._filler.run())
             finally:
                 writing.abort()
                 speaking.abort()
@@ -105,6 +115,8 @@ class Reply:
                     case TextDelta():
                         await self._show(output)
                     case ToolCallDelta():
+                        self._has_called = True
+                        self._filler.settle()
                         await self._stream.emit(output)
                     case Finished():
                         # Reading goes on to the end, which lets the writer tidy up by itself.
@@ -116,6 +128,7 @@ class Reply:
         except TimeoutError:
             if self._finished is None:
                 self._fail(stage_timeout(self._writer.name, timeout_s))
+                writing.abort()  # an apology must not wait for what will not be heard
         except StageError as error:
             if self._finished is None:
                 self._fail(error)
@@ -124,35 +137,38 @@ class Reply:
 
     def _end_text(self) -> None:
         self._written = True
+        self._filler.settle()
         self._changed.set()
 
     async def _show(self, delta: TextDelta) -> None:
         """Text leaves before the voice gets it, so that speech never runs ahead of its text."""
         if not delta.text:
             return
+        self._filler.settle()
         await self._stream.emit(delta)
         self._shown_chars += len(delta.text)
+        self._has_shown = self._has_shown or not delta.text.isspace()
         if not self._request.speak:
             return
-        self._chunks.extend(self._chunker.feed(delta.text))
+        self._utterances.extend(self._narration.feed(delta.text))
         self._changed.set()
-        while len(self._chunks) > CHUNK_LIMIT:
+        while len(self._utterances) > UTTERANCE_LIMIT:
             self._taken.clear()
             await self._taken.wait()
 
     # ---- the voice ---------------------------------------------------------------------------
 
     async def _feed(self, speaking: Stream[str, SpeechDelta]) -> None:
-        """Push chunks as they come; a writer that pauses has its whole words spoken already."""
+        """Push utterances as they come; a writer that pauses has its whole words spoken already."""
         may_pause = True
-        while not (self._written and not self._chunks):
-            if self._chunks:
-                chunk = self._chunks.popleft()
+        while not (self._written and not self._utterances):
+            if self._utterances:
+                utterance = self._utterances.popleft()
                 self._taken.set()
-                await self._say(chunk, speaking)
+                await self._say(utterance, speaking)
                 continue
             self._changed.clear()
-            waits_for_pause = may_pause and self._chunker.pending
+            waits_for_pause = may_pause and self._narration.pending
             try:
                 async with asyncio.timeout(
                     self._timing.pause_ms / 1000 if waits_for_pause else None
@@ -160,39 +176,69 @@ class Reply:
                     await self._changed.wait()
                 may_pause = True
             except TimeoutError:
-                self._chunks.extend(self._chunker.pause())
+                self._utterances.extend(self._narration.pause())
                 may_pause = False
-        if self._error is None:
-            for chunk in self._chunker.finish():
-                await self._say(chunk, speaking)
+        rest = self._narration.finish() if self._error is None else self._narration.break_off()
+        for utterance in rest:
+            await self._say(utterance, speaking)
+        if not self._has_said and not self._voice_failed:
+            await self._excuse(speaking)
         await speaking.finish()
 
-    async def _say(self, chunk: Chunk, speaking: Stream[str, SpeechDelta]) -> None:
-        said = spoken(chunk.text)
-        if not said:
-            self._positions.skip(chunk.end)
-            return
-        # A voice that joins its chunks must not join their words.
-        said += " " if chunk.text[-1].isspace() else ""
-        self._positions.add(len(said), chunk.end)
-        await speaking.push(said)
+    async def _say(self, utterance: Utterance, speaking: Stream[str, SpeechDelta]) -> None:
+        self._positions.add(utterance)
+        if utterance.spoken:
+            self._has_said = True
+            await speaking.push(utterance.spoken)
 
     async def _speak(
         self, speaking: Stream[str, SpeechDelta], writing: Stream[None, WriteOutput]
     ) -> None:
+        said_end = 0
         try:
             async for delta in speaking:
+                await self._filler.over.wait()
                 covered = self._positions.to_display(delta.text_end)
-                if self._last_speech is not None:
-                    covered = max(covered, self._last_speech.text_end)
-                self._last_speech = replace(delta, text_end=covered)
+                before = self._last_speech.text_end if self._last_speech is not None else 0
+                covered = max(covered, before)
+                words = displayed(delta.words, self._positions.to_display, said_end, before)
+                said_end = delta.text_end
+                self._last_speech = replace(delta, text_end=covered, words=words)
                 await self._stream.emit(self._last_speech)
                 if self._stream.ticket.urgency is Urgency.FIRST_AUDIO:
                     # The listener hears something now: others may be first.
                     self._stream.hurry(Urgency.STEADY)
         except StageError as error:
+            self._voice_failed = True
             self._fail(error)
             writing.abort()
+
+    async def _excuse(self, speaking: Stream[str, SpeechDelta]) -> None:
+        """Nothing could be said: the listener is told so. A draft that failed stays silent."""
+        has_failed = self._error is not None
+        is_draft = self._stream.ticket.urgency is Urgency.DRAFT
+        phrase = self._timing.courtesy.excuse(has_failed, is_draft, self._has_called)
+        if not phrase:
+            return
+        if self._has_shown and not has_failed:
+            # What can be read but not said stays the reply's text.
+            await self._filler.over.wait()
+            try:
+                await self._aside.say(phrase)
+            except StageError as error:
+                self._fail(error)
+            return
+        text = f"… {phrase}" if self._has_shown else phrase
+        utterance = narrate(text, self._shown_chars)
+        await self._stream.emit(TextDelta(text))
+        self._shown_chars += len(text)
+        await self._say(utterance, speaking)
+
+    async def _emit_aside(self, delta: SpeechDelta) -> None:
+        """Sound that stands for none of the text."""
+        covered = self._last_speech.text_end if self._last_speech is not None else 0
+        self._last_speech = SpeechDelta(delta.samples, delta.rate_hz, covered)
+        await self._stream.emit(self._last_speech)
 
     # ---- the end -----------------------------------------------------------------------------
 

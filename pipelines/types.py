@@ -81,6 +81,8 @@ class Transcript:
 class WriteRequest:
     """Messages to text. Yields TextDelta, ToolCallDelta and, last, Finished.
 
+    max_output_tokens: 0 only has the model read the messages, the last of which may go on; a stage
+        for which that means nothing finishes at once.
     is_spoken: the text will be said aloud; where no limit is named, a stage may end it at a
     sentence before it becomes a lecture.
     """
@@ -139,6 +141,18 @@ class ToolCallDelta:
 
 
 @dataclass(frozen=True, slots=True)
+class WordEnd:
+    """Where a word's sound ends.
+
+    samples: from the start of the delta that tells it, at the delta's rate.
+    text_end: as in SpeechDelta. A pause is told by its end, with the text_end that it began with.
+    """
+
+    samples: int
+    text_end: int
+
+
+@dataclass(frozen=True, slots=True)
 class SpeechDelta:
     """A piece of the reply's audio.
 
@@ -146,11 +160,13 @@ class SpeechDelta:
     text_end: how many characters of the reply's display text (all TextDelta joined) have been
         spoken once these samples have been played. Never decreases; a stage that speaks pushed
         chunks counts the characters pushed.
+    words: the words that end inside these samples, ascending; empty where a stage knows none.
     """
 
     samples: Samples
     rate_hz: int
     text_end: int
+    words: tuple[WordEnd, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,6 +15,7 @@ from pathlib import Path
 from fastapi import FastAPI
 
 from pipelines.cascade import CascadeOptions, VoiceCascade
+from pipelines.courtesy import Courtesy
 from pipelines.ports import (
     Cascade,
     DetectorStage,
@@ -24,13 +25,14 @@ from pipelines.ports import (
     Speaker,
     Writer,
 )
+from pipelines.reply import ReplyTiming
 from pipelines.runtime.cpu import CpuToken
 from pipelines.types import StageError
 from pipelines.weights import WeightsError
 from realtime.http.pages import Pages
 from realtime.http.readiness import Phase, Readiness
 from realtime.http.routes import create_routes
-from realtime.observe.loop_lag import watch_loop_lag
+from realtime.observe.loop_lag import RecentLag, watch_loop_lag
 from realtime.observe.metrics import Metrics
 from realtime.runtime.registry import Registry
 from realtime.runtime.session import SessionRuntime
@@ -80,6 +82,7 @@ class App:
         self.metrics = Metrics()
         self.registry = Registry(settings.server.max_sessions, self.metrics)
         self.readiness = Readiness()
+        self._lag = RecentLag()
         self._settings = settings
         self._cascade = cascade
         self._on_progress = on_progress
@@ -98,6 +101,16 @@ class App:
 
     def refusal(self) -> str | None:
         return None if self.readiness.is_ready else self.readiness.refusal()
+
+    def _live_now(self) -> dict[str, object]:
+        """What an operator watches: after the last client has gone every count is back."""
+        return {
+            "sessions": self.registry.count,
+            "requests": self.registry.open_requests,
+            "stages": self._cascade.active,
+            "tasks": len(asyncio.all_tasks()),
+            "loop_lag_ms": self._lag.view(),
+        }
 
     async def converse(
         self, transport: Transport, session_type: SessionType, model: str | None
@@ -134,7 +147,7 @@ class App:
             create_routes(
                 self.readiness,
                 model=lambda: self._cascade.model,
-                live=lambda: self.registry.count,
+                live=self._live_now,
                 keys=server.keys,
             )
         )
@@ -150,7 +163,7 @@ class App:
         async with asyncio.TaskGroup() as group:
             tasks = [
                 group.create_task(self._load(), name="loading"),
-                group.create_task(watch_loop_lag(self.metrics), name="loop lag"),
+                group.create_task(watch_loop_lag(self.metrics, self._lag), name="loop lag"),
             ]
             try:
                 yield
@@ -222,13 +235,19 @@ def create_cascade(settings: Settings) -> VoiceCascade:
     cpu = CpuToken()
     speaker, voices = _speaker(stages.speaker, cpu)
     writer, model = _writer(stages.writer, cpu, settings.session.instructions)
+    courtesy = Courtesy(
+        filler_after_ms=settings.filler_after_ms,
+        fillers=settings.reply.fillers,
+        apology=settings.reply.apology,
+        empty=settings.reply.empty,
+    )
     return VoiceCascade(
         _detector(stages.detector),
         _judge(stages.judge),
         _recogniser(stages.recogniser, cpu),
         writer,
         speaker,
-        CascadeOptions(voices=voices, model=model),
+        CascadeOptions(voices=voices, model=model, timing=ReplyTiming(courtesy=courtesy)),
     )
 
 

@@ -22,6 +22,10 @@ DEFAULT_INSTRUCTIONS = (
 
 Milliseconds = Annotated[int, Field(ge=0, le=3_600_000)]  # an hour: more is a typing mistake
 Threads = Annotated[int, Field(ge=1, le=256)]
+Phrase = Annotated[str, Field(max_length=200)]  # a sentence or two: it cuts in
+
+# Hosted models mostly begin within a second; after two a caller asks whether anybody is there.
+REMOTE_FILLER_AFTER_MS = 2000
 
 
 LlamaModel = Literal["qwen2.5-coder-0.5b", "qwen2.5-coder-1.5b", "smollm2-135m"]
@@ -37,7 +41,8 @@ class Server(Section):
     """Where the server listens, and how much it takes on.
 
     max_sessions: conversations at once; further clients are told to come back later.
-    lead_ms: how far audio may run ahead of its playback; null sends as fast as it is made.
+    lead_ms: how far audio may run ahead of its playback; null sends as fast as it is made. What
+        has been sent is still heard when a reply is held, so a large one makes it slow to stop.
     drain_ms: how long a stopping server lets people finish.
     record_dir: a folder for recordings of every session's events (`parley replay`); null: none.
     keys: bearer keys, one of which every client must show; without any, loopback only.
@@ -47,7 +52,7 @@ class Server(Section):
     host: str = "127.0.0.1"
     port: Annotated[int, Field(ge=0, le=65_535)] = 8000
     max_sessions: Annotated[int, Field(ge=1, le=10_000)] = 16
-    lead_ms: Annotated[int, Field(ge=40, le=60_000)] | None = 1000
+    lead_ms: Annotated[int, Field(ge=40, le=60_000)] | None = 160
     drain_ms: Milliseconds = 5000
     record_dir: Path | None = None
     keys: tuple[str, ...] = ()
@@ -112,6 +117,30 @@ class SessionDefaults(Section):
     turn_detection: TurnDetectionDefault | None = SemanticVadDefault()
     drafts: bool | None = None
     profile: Literal["browser", "phone"] = "browser"
+
+
+class Replies(Section):
+    """What the voice says of its own accord, so that nobody is left in silence.
+
+    filler_after_ms: how long a caller waits for the first words before one of `fillers`; auto:
+        two seconds where the writer is remote, else never; null: never.
+    fillers: said in turn; they are sound alone, no part of the reply's text.
+    apology: when the writer fails before anything was said; null: silence.
+    empty: when the writer ends without anything to say; null: silence.
+    """
+
+    filler_after_ms: int | Literal["auto"] | None = "auto"
+    fillers: Annotated[tuple[Phrase, ...], Field(max_length=100)] = ("One moment.",)
+    apology: Phrase | None = "Sorry, I can't answer right now."
+    empty: Phrase | None = "I have no answer to that."
+
+    @field_validator("filler_after_ms", mode="before")
+    @classmethod
+    def _is_a_time(cls, value: object) -> object:
+        is_time = isinstance(value, int) and not isinstance(value, bool) and value >= 0
+        if value is None or value == "auto" or is_time:
+            return value
+        raise ValueError(f"{value!r} is no time; write milliseconds, auto or null")
 
 
 class Silero(Section):
@@ -215,6 +244,7 @@ class Settings(Section):
 
     server: Server = Server()
     session: SessionDefaults = SessionDefaults()
+    reply: Replies = Replies()
     stages: Stages = Stages()
 
     @property
@@ -222,4 +252,15 @@ class Settings(Section):
         """Whether sessions work ahead of the end of a turn."""
         if self.session.drafts is not None:
             return self.session.drafts
-        return not isinstance(self.stages.writer, OpenAIWriter)
+        return not self._writer_is_remote
+
+    @property
+    def filler_after_ms(self) -> int | None:
+        """How long callers wait for a reply's first words in silence; None: as long as it takes."""
+        if self.reply.filler_after_ms != "auto":
+            return self.reply.filler_after_ms
+        return REMOTE_FILLER_AFTER_MS if self._writer_is_remote else None
+
+    @property
+    def _writer_is_remote(self) -> bool:
+        return isinstance(self.stages.writer, OpenAIWriter)

@@ -56,7 +56,8 @@ ALLOWED: dict[str, set[str]] = {
     "pipelines.ports": {"pipelines.types"},
     "pipelines.types": set(),
     "pipelines.cascade": {"pipelines.reply", *BELOW_CASCADE},
-    "pipelines.reply": BELOW_CASCADE,
+    "pipelines.reply": {"pipelines.courtesy", *BELOW_CASCADE},
+    "pipelines.courtesy": BELOW_CASCADE - {"pipelines.stages"},
     "pipelines.stages": {
         "pipelines.runtime",
         "pipelines.higgs",

@@ -13,7 +13,7 @@ from pipelines.fakes.clock import Clock, LoopClock, sleep_after
 from pipelines.fakes.hearing import REMEMBERED_REQUESTS
 from pipelines.runtime.async_stage import AsyncDuplexStage
 from pipelines.runtime.ticket import Ticket
-from pipelines.types import Samples, SpeakRequest, SpeechDelta, StageError
+from pipelines.types import Samples, SpeakRequest, SpeechDelta, StageError, WordEnd
 
 TONE_HZ = 220.0
 TONE_LEVEL = 0.3  # well above any threshold of speech, well below clipping
@@ -21,7 +21,7 @@ RATE_HZ = 24_000
 
 
 class FakeSpeaker(AsyncDuplexStage[SpeakRequest, str, SpeechDelta]):
-    """Speaks each word as `ms_per_word` of tone, one SpeechDelta per word.
+    """Speaks each word as `ms_per_word` of tone, one SpeechDelta per word, with its end.
 
     first_ms: from the first pushed text until the work on its first word begins.
     real_time_factor: time that a word takes to make, as a part of the time that it lasts.
@@ -68,8 +68,10 @@ class FakeSpeaker(AsyncDuplexStage[SpeakRequest, str, SpeechDelta]):
                         yield SpeechDelta(self._tone(lasts_ms), self._rate_hz, text_end)
                     raise StageError("tts_failed", "The scripted voice fails here, as it was told.")
                 spoken_words += 1
+                tone = self._tone(lasts_ms)
+                over = WordEnd(len(tone), text_end + len(word.rstrip()))
                 text_end += len(word)
-                yield SpeechDelta(self._tone(lasts_ms), self._rate_hz, text_end)
+                yield SpeechDelta(tone, self._rate_hz, text_end, (over,))
 
     def _part_of_word(self, spoken_words: int) -> float:
         if self._fail_after_words is None:

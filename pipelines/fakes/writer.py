@@ -89,6 +89,7 @@ class FakeWriter(AsyncStage[WriteRequest, WriteOutput]):
         self._clock = clock or LoopClock()
         self._opened = 0
         self.requests: deque[WriteRequest] = deque(maxlen=REMEMBERED_REQUESTS)
+        self.prepared: deque[WriteRequest] = deque(maxlen=REMEMBERED_REQUESTS)
         super().__init__("fake-writer", self._write)
 
     def _script(self, request: WriteRequest) -> Script:
@@ -99,6 +100,10 @@ class FakeWriter(AsyncStage[WriteRequest, WriteOutput]):
         return self._scripts[min(number, len(self._scripts) - 1)]
 
     async def _write(self, request: WriteRequest, ticket: Ticket) -> AsyncIterator[WriteOutput]:
+        if request.max_output_tokens == 0:
+            self.prepared.append(request)
+            yield Finished(FinishReason.LENGTH)
+            return
         self.requests.append(request)
         tokens = 0
         called: set[int] = set()

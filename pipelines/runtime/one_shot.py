@@ -33,14 +33,13 @@ GATHER_LIMIT = 65_536  # inputs gathered for one run: half an hour in frames of 
 class Previews:
     """What a gathering stage makes of the inputs so far, before it has them all.
 
-    run: (model, request, inputs so far, ticket) to outputs. wanted: whether this request asks for
-    it. weigh: what one input counts; a preview is made whenever inputs of `every` have come.
+    run: (model, request, inputs so far, ticket) to outputs. weigh: what one input counts.
+    every: a preview is made whenever inputs of so much have come; None: this request wants none.
     """
 
     run: Callable[[Any, Any, Any, Ticket], Iterable[Any]]
-    wanted: Callable[[Any], bool]
     weigh: Callable[[Any], int]
-    every: int
+    every: Callable[[Any], int | None]
 
 
 class OneShotStage(Generic[Request, In, Out]):
@@ -139,8 +138,9 @@ class OneShotStage(Generic[Request, In, Out]):
             ticket,
             run,
             gather=self._gather,
-            preview=preview if previews is not None and previews.wanted(request) else None,
-            previews=previews,
+            preview=preview,
+            weigh=previews.weigh if previews is not None else None,
+            preview_every=previews.every(request) if previews is not None else None,
             input_limit=self._input_limit,
             output_limit=self._output_limit,
             stall_timeout_ms=self._stall_timeout_ms,
@@ -162,8 +162,9 @@ class OneShotStream(Generic[In, Out]):
         run: Run[Out],
         *,
         gather: bool,
-        preview: Run[Out] | None,
-        previews: Previews | None,
+        preview: Run[Out],
+        weigh: Callable[[In], int] | None,
+        preview_every: int | None,
         input_limit: int,
         output_limit: int,
         stall_timeout_ms: int,
@@ -173,7 +174,8 @@ class OneShotStream(Generic[In, Out]):
         self._run = run
         self._gather = gather
         self._preview = preview
-        self._previews = previews
+        self._weigh = weigh
+        self._preview_every = preview_every
         self._input_limit = input_limit
         self._gathered: list[In] = []
         self._is_final = False  # whether the run over all gathered inputs has begun
@@ -200,8 +202,8 @@ class OneShotStream(Generic[In, Out]):
         if not self._gather:
             self._outlet.owe(True)
             self._crew.wake()
-        elif self._previews is not None and self._preview is not None:
-            self._pushed_weight += self._previews.weigh(item)
+        elif self._weigh is not None and self._preview_every is not None:
+            self._pushed_weight += self._weigh(item)
             self._crew.wake()
 
     async def finish(self) -> None:
@@ -275,9 +277,8 @@ class OneShotStream(Generic[In, Out]):
 
     @property
     def _is_preview_due(self) -> bool:
-        if self._preview is None or self._previews is None:
-            return False
-        return self._pushed_weight - self._previewed_weight >= self._previews.every
+        every = self._preview_every
+        return every is not None and self._pushed_weight - self._previewed_weight >= every
 
     def _begin(self) -> bool:
         if self._gather:
@@ -293,6 +294,6 @@ class OneShotStream(Generic[In, Out]):
         self._gathered += self._inbox.take_all()
         self._previewed_weight = weight
         self._is_final = finished
-        run = self._run if finished or self._preview is None else self._preview
+        run = self._run if finished else self._preview
         self._current = iter(run(list(self._gathered), self._ticket))
         return True

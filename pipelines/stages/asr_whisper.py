@@ -14,7 +14,14 @@ from pipelines.runtime.ticket import Ticket
 from pipelines.stages.speech_pauses import quietest, shorten_pauses, split
 from pipelines.stages.whisper_evidence import is_hopeless, is_made_up, is_silent, voiced_s
 from pipelines.stages.whisper_model import Hearing, WhisperModel
-from pipelines.types import HEARING_RATE_HZ, RecogniseRequest, Samples, StageError, Transcript
+from pipelines.types import (
+    HEARING_RATE_HZ,
+    RecogniseRequest,
+    Samples,
+    StageError,
+    Transcript,
+    Urgency,
+)
 from pipelines.weights import resolve_folder
 from pipelines.weights.catalogue import WHISPER_BASE, WHISPER_TINY_EN
 
@@ -22,7 +29,10 @@ MODELS = {"base": WHISPER_BASE, "tiny.en": WHISPER_TINY_EN}
 DEFAULT_MODEL = "base"
 DEFAULT_LANGUAGE = "en"  # short answers are too little to tell a language by
 
-PARTIAL_EVERY_S = 0.6  # two or three words; more often costs more than it tells
+# Two or three words. A run cannot be broken off: the final one may have to wait for it, so words
+# that nobody waits for come half as often.
+PARTIAL_EVERY_S = 0.6
+PARTIAL_IN_PASSING_EVERY_S = 1.2
 
 # Whisper may end at a pause and leave the rest of a long turn out.
 CUT_SHORT_WORDS_PER_S = 1.2  # per voiced second; the slowest talkers have 1.6
@@ -32,7 +42,7 @@ CUT_SHORT_AT_LEAST_S = 4.0  # of voice; below, a single word may be all
 class WhisperRecogniser(OneShotStage[RecogniseRequest, Samples, Transcript]):
     """`pipelines.ports.Recogniser`. The audio is gathered and recognised whole, after finish.
 
-    A request that wants partials gets one for each `PARTIAL_EVERY_S` of audio, if the CPU is free.
+    A request that wants partials gets them as the audio comes, if the CPU is free.
 
     model: a name of `MODELS`; folder: model.bin, config.json and vocabulary.txt used instead.
     language: for requests that name none; None lets the model decide.
@@ -93,11 +103,18 @@ class WhisperRecogniser(OneShotStage[RecogniseRequest, Samples, Transcript]):
             gather=True,
             previews=Previews(
                 preview,
-                wanted=lambda request: request.wants_partials,
                 weigh=len,
-                every=int(PARTIAL_EVERY_S * HEARING_RATE_HZ),
+                every=_partial_every_samples,
             ),
         )
+
+
+def _partial_every_samples(request: RecogniseRequest) -> int | None:
+    if not request.wants_partials:
+        return None
+    is_waited_for = request.urgency < Urgency.DRAFT
+    every_s = PARTIAL_EVERY_S if is_waited_for else PARTIAL_IN_PASSING_EVERY_S
+    return int(every_s * HEARING_RATE_HZ)
 
 
 class _Ears:

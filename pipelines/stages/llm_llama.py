@@ -118,7 +118,7 @@ class LlamaWriter(SelfScheduledStage[WriteRequest, WriteOutput]):
         tools = offered(request.tools, request.tool_choice)
         must_call = bool(tools) and request.tool_choice not in ("auto", "none")
         try:
-            prompt = self._prompt(engine, request.messages, tools)
+            prompt = self._prompt(engine, request, tools)
         except EngineFailed as error:
             raise _failed(error) from error
         reader = CallReader(tools)
@@ -161,8 +161,9 @@ class LlamaWriter(SelfScheduledStage[WriteRequest, WriteOutput]):
         emit(Finished(FinishReason.TOOL_CALLS if calls else reason, usage))
 
     def _prompt(
-        self, engine: LlamaEngine, messages: tuple[Message, ...], tools: tuple[ToolSpec, ...]
+        self, engine: LlamaEngine, request: WriteRequest, tools: tuple[ToolSpec, ...]
     ) -> list[int]:
+        messages = request.messages
         if not messages:
             raise StageError("llm_no_messages", "The language model was asked without a message.")
         try:
@@ -181,6 +182,8 @@ class LlamaWriter(SelfScheduledStage[WriteRequest, WriteOutput]):
                     "or set a larger context.",
                 ) from None
             rendered = self._render(engine, kept, tools, functions)
+            if request.max_output_tokens == 0:
+                rendered = _before_end(rendered, kept[-1].text)
             prompt = engine.tokenize(rendered, special=True)
             if len(prompt) <= self._room_tokens:
                 return prompt
@@ -227,6 +230,12 @@ class _Start:
         if text:
             self._started = True
             self._emit(TextDelta(text))
+
+
+def _before_end(rendered: str, last_text: str) -> str:
+    """A prompt without what its template writes after the last text, which may go on."""
+    place = rendered.rfind(last_text) if last_text else -1
+    return rendered if place < 0 else rendered[: place + len(last_text)]
 
 
 def _limit(request: WriteRequest, *, may_call: bool) -> int:

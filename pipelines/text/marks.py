@@ -21,11 +21,8 @@ LEADING = frozenset(
 # Their full stop says nothing about the end of a sentence.
 ABBREVIATIONS = LEADING | frozenset(
     "etc. al. inc. ltd. co. corp. dept. est. ave. blvd. rd. jan. feb. mar. apr. jun. jul. aug. "
-    "sep. sept. oct. nov. dec. mon. tue. wed. thu. fri. sat. sun. hr. hrs. min. sec.".split()
+    "sep. sept. oct. nov. dec. mon. tue. wed. thu. fri. hr. hrs. min. sec.".split()
 )
-# "3." that opens a line numbers a list. Two digits, so that "in 1999." ends a sentence.
-LIST_NUMBER = re.compile(r"\(?(\d{1,2}|[A-Za-z])[.)]")
-LINE_MARK = re.compile(r"[-*+–•]|#+|>+")
 INITIALS = re.compile(r"([^\W\d_]\.)+")  # "J.", "U.S.", "p.m."
 
 
@@ -47,11 +44,6 @@ def leads(word: str) -> bool:
     """Whether a word belongs to the next one: titles, "e.g.", one initial of a name."""
     plain = word.lstrip(OPENERS)
     return plain.lower() in LEADING or (len(plain) == 2 and plain[0].isupper() and plain[1] == ".")
-
-
-def opens_line(word: str) -> bool:
-    """Whether a word that begins a line is a mark of the line: a bullet, "3.", "##", ">"."""
-    return LIST_NUMBER.fullmatch(word) is not None or LINE_MARK.fullmatch(word) is not None
 
 
 def may_go_on(word: str) -> bool:

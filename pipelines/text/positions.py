@@ -2,48 +2,32 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from bisect import bisect_right
 
-
-@dataclass(slots=True)
-class _Span:
-    spoken_start: int
-    spoken_end: int
-    display_start: int
-    display_end: int
-    covers_to: int  # display_end, and what follows it that cannot be spoken
+from pipelines.text.chunker import Utterance
 
 
 class Positions:
-    """Remembers, chunk by chunk, which display characters the pushed characters stand for."""
+    """Remembers, word by word, which display characters the pushed characters stand for."""
 
     def __init__(self) -> None:
-        self._spans: list[_Span] = []
-        self._display_end = 0
+        self._spoken_ends = [0]  # of words, in all that was pushed
+        self._display_ends = [0]  # covered from there on
+        self._spoken_chars = 0
+        self._has_words = False
 
-    def add(self, spoken_chars: int, display_end: int) -> None:
-        """The next `spoken_chars` characters, at least 1, cover the display up to `display_end`."""
-        start = self._spans[-1].spoken_end if self._spans else 0
-        span = _Span(start, start + spoken_chars, self._display_end, display_end, display_end)
-        self._spans.append(span)
-        self._display_end = display_end
-
-    def skip(self, display_end: int) -> None:
-        """The display up to `display_end` cannot be spoken: it goes with what came before it."""
-        if self._spans:
-            self._spans[-1].covers_to = display_end
-        self._display_end = display_end
+    def add(self, utterance: Utterance) -> None:
+        """The next utterance. One without words cannot be spoken: its text goes with what came
+        before it."""
+        for word in utterance.words:
+            self._spoken_ends.append(self._spoken_chars + word.end)
+            self._display_ends.append(word.display_end)
+        self._spoken_chars += len(utterance.spoken)
+        self._has_words = self._has_words or bool(utterance.words)
+        if self._has_words:
+            self._display_ends[-1] = utterance.end
 
     def to_display(self, spoken_end: int) -> int:
-        """Display characters covered by the first `spoken_end` spoken ones; in proportion inside
-        a chunk, whose words need not match one to one."""
-        covered = 0
-        for span in self._spans:
-            if spoken_end >= span.spoken_end:
-                covered = span.covers_to
-                continue
-            part = max(0, spoken_end - span.spoken_start)
-            whole = span.spoken_end - span.spoken_start
-            display = span.display_start + (span.display_end - span.display_start) * part // whole
-            return max(covered, display) if part else covered
-        return covered
+        """Display characters covered by the first `spoken_end` spoken ones; a word counts when all
+        of it has been heard."""
+        return self._display_ends[bisect_right(self._spoken_ends, spoken_end) - 1]

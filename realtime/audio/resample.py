@@ -71,6 +71,13 @@ class HearingResampler:
         # Silence before the first sample; from then on what later outputs still need.
         self._held: FloatSamples = np.zeros(self._filter.half, dtype=np.float32)
 
+    def wanted(self, outputs: int) -> int:
+        """How many samples must still come in before at least `outputs` can come out."""
+        if self._same:
+            return outputs
+        periods = -(-outputs // self._filter.up)
+        return periods * self._filter.down + 2 * self._filter.half - len(self._held)
+
     def process(self, samples: FloatSamples) -> FloatSamples:
         """float32 [n] at the one rate to float32 [m] at the other."""
         if self._same:

@@ -19,6 +19,10 @@ class Ring:
         self._store: IntSamples = np.zeros(capacity_samples, dtype=np.int16)
         self.position = 0
 
+    def forget(self) -> None:
+        """Free the samples; the position stays. Whatever is written later is as good as unheard."""
+        self._store = np.zeros(1, dtype=np.int16)
+
     @property
     def oldest(self) -> int:
         """The first position that can still be read."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from fastapi import APIRouter, Request
 from starlette.responses import JSONResponse
@@ -13,15 +13,18 @@ from realtime.http.readiness import Phase, Readiness
 
 
 def create_routes(
-    readiness: Readiness, model: Callable[[], str], live: Callable[[], int], keys: Sequence[str]
+    readiness: Readiness,
+    model: Callable[[], str],
+    live: Callable[[], Mapping[str, object]],
+    keys: Sequence[str],
 ) -> APIRouter:
-    """model: the language model's name. live: how many sessions run. keys: of the server."""
+    """model: the language model's name. live: what runs now, for `/health`. keys: of the server."""
     router = APIRouter()
 
     @router.get("/health")
     async def health() -> JSONResponse:
         """200 once everything is loaded; 503 before, with what is loading, and while stopping."""
-        body: dict[str, object] = {"status": str(readiness.phase), "sessions": live()}
+        body: dict[str, object] = {"status": str(readiness.phase), **live()}
         if readiness.phase is Phase.LOADING:
             body["loading"] = readiness.detail
         return JSONResponse(body, 200 if readiness.is_ready else 503)

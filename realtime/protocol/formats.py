@@ -6,6 +6,7 @@ caller's to carry over to the next frame.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
@@ -21,6 +22,10 @@ from realtime.session.settings import AudioFormat
 Samples = npt.NDArray[np.float32]
 
 FULL_SCALE = 32_768  # the 16-bit level that stands for 1.0
+# As scalars of the samples' own type: others would be converted for every frame.
+_FULL_SCALE = np.float32(FULL_SCALE)
+_LARGEST = np.float32(FULL_SCALE - 1)
+_STEP = np.float32(1 / FULL_SCALE)
 
 
 class Coding(Enum):
@@ -59,15 +64,19 @@ def decode_audio(audio: bytes | bytearray | memoryview, audio_format: AudioForma
     """
     match WIRE_FORMATS[audio_format.type].coding:
         case Coding.PCM16:
-            return np.frombuffer(audio, dtype="<i2").astype(np.float32) / np.float32(FULL_SCALE)
+            return np.frombuffer(audio, dtype="<i2").astype(np.float32) * _STEP
         case coding:
             return _level_samples(coding)[np.frombuffer(audio, dtype=np.uint8)]
 
 
 def encode_audio(samples: Samples, audio_format: AudioFormat) -> bytes:
     """float32 [n] to wire bytes. What lies outside [-1, 1] is clipped; NaN becomes silence."""
-    finite = np.nan_to_num(samples, nan=0.0, posinf=1.0, neginf=-1.0)
-    levels = np.clip(np.rint(finite * np.float32(FULL_SCALE)), -FULL_SCALE, FULL_SCALE - 1)
+    # A sum of squares finds what is not finite for a tenth of what replacing it costs.
+    if not math.isfinite(np.dot(samples, samples)):
+        samples = np.nan_to_num(samples, nan=0.0, posinf=1.0, neginf=-1.0)
+    levels = np.rint(samples * _FULL_SCALE)
+    np.maximum(levels, -_FULL_SCALE, out=levels)
+    np.minimum(levels, _LARGEST, out=levels)
     pcm = levels.astype("<i2")
     match WIRE_FORMATS[audio_format.type].coding:
         case Coding.PCM16:

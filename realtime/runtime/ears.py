@@ -26,20 +26,29 @@ _DETECTOR_DEADLINE_S = 2.0  # a detector that takes longer is stuck; a frame tak
 
 @dataclass(slots=True)
 class _Input:
-    """The state of one input format: it changes as a whole."""
+    """The state of one input format: it changes as a whole.
+
+    carry: what has come and is not heard yet, less than a frame. Samples that complete no frame
+    change nothing, and converting them alone would cost as much as converting a whole frame.
+    """
 
     format: AudioFormat
     resampler: HearingResampler
-    carry: bytes = b""  # of a sample whose other byte has not come yet
+    carry: bytes = b""
 
-    def split(self, audio: bytes) -> tuple[memoryview, int]:
-        """All whole samples so far, and how many bytes make a portion."""
+    def take(self, audio: bytes, wanted_samples: int) -> memoryview:
+        """All whole samples so far; none while they give fewer than wanted at the hearing rate."""
         whole = bytes_per_sample(self.format)
         joined = self.carry + audio if self.carry else audio
         end = len(joined) - len(joined) % whole
+        if wanted_samples and end < self.resampler.wanted(wanted_samples) * whole:
+            end = 0
         self.carry = joined[end:]
-        portion_bytes = self.format.rate_hz * _PORTION_MS // 1000 * whole
-        return memoryview(joined)[:end], portion_bytes
+        return memoryview(joined)[:end]
+
+    @property
+    def portion_bytes(self) -> int:
+        return self.format.rate_hz * _PORTION_MS // 1000 * bytes_per_sample(self.format)
 
 
 class Ears:
@@ -78,15 +87,20 @@ class Ears:
         if audio_format != self._input.format:
             await self.flush()
             self._input = _new_input(audio_format)
-        samples, portion_bytes = self._input.split(audio)
-        for at in range(0, len(samples), portion_bytes):
-            portion = decode_audio(samples[at : at + portion_bytes], self._input.format)
-            await self._take(self._input.resampler.process(portion))
+        await self._convert(self._input.take(audio, DETECTOR_FRAME_SAMPLES - self._filled))
 
     async def flush(self) -> None:
         """Everything received so far becomes heard; half a sample at the end is none."""
+        await self._convert(self._input.take(b"", 0))
         self._input.carry = b""
         await self._take(self._input.resampler.flush())
+
+    async def _convert(self, audio: memoryview) -> None:
+        """Whole samples in wire bytes, a portion at a time."""
+        portion_bytes = self._input.portion_bytes
+        for at in range(0, len(audio), portion_bytes):
+            portion = decode_audio(audio[at : at + portion_bytes], self._input.format)
+            await self._take(self._input.resampler.process(portion))
 
     async def _take(self, samples: Samples) -> None:
         """float32 [n] at 16 kHz, written up to each frame's end before that frame is judged."""

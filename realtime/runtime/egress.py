@@ -12,13 +12,15 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from realtime.audio.fade import fade_out
+from realtime.audio.fade import fade_in, fade_out
 from realtime.audio.quantise import FloatSamples
 from realtime.session.effects import PlayReply
 from realtime.session.settings import AudioFormat
 
 FRAME_MS = 40  # short enough to stop quickly, long enough to keep the overhead of frames small
-DEFAULT_LEAD_MS = 1000.0  # hides a second of network trouble; more would only be thrown away
+# Hides the jitter of an ordinary network. A listener hears as much more after an interruption.
+DEFAULT_LEAD_MS = 160.0
+_FADE_IN_MS = 5  # long enough to hide a click, too short to hear
 _MOST_LANES = 8  # the voice and some replies beside it; above that old ones are looked for
 _LONGEST_UNSENT_S = 60  # per reply; the stage then waits for the listener
 
@@ -85,6 +87,7 @@ class _Lane:
 
     epoch: int = 0
     is_held: bool = False
+    fades_in: bool = False  # it goes on after a silence in mid-word
     queue: deque[str] = field(default_factory=deque[str])
     heard_until_ms: float = 0.0
 
@@ -140,8 +143,16 @@ class Egress:
         reply.play = play
         lane.queue.append(play.request)
 
-    def hold(self, lane: str) -> None:
-        self._lane(lane).is_held = True
+    def hold(self, lane_name: str, request: str | None = None, samples: int = 0) -> Frame | None:
+        """Let nothing leave; the frame returned fades what sounded out."""
+        lane = self._lane(lane_name)
+        lane.is_held = True
+        fade = self._fade(request, lane.epoch, samples)
+        if fade is not None:
+            self._replies[fade.play.request].advance(len(fade.samples))
+            lane.heard_until_ms += fade.duration_ms
+            lane.fades_in = True
+        return fade
 
     def release(self, lane: str) -> None:
         self._lane(lane).is_held = False
@@ -159,13 +170,9 @@ class Egress:
     ) -> Frame | None:
         """Raise the epoch, drop what is older; the frame returned fades the cut reply out."""
         lane = self._lane(lane_name)
-        fade = None
-        reply = self._replies.get(request) if request is not None else None
-        if reply is not None and reply.play is not None and fade_samples > 0 and reply.unsent:
-            samples = fade_out(reply.peek(fade_samples))
-            fade = Frame(reply.play, epoch, reply.format, samples, reply.sent + len(samples))
+        fade = self._fade(request, epoch, fade_samples)
         lane.epoch = max(lane.epoch, epoch)
-        lane.is_held = False
+        lane.is_held = lane.fades_in = False
         lane.heard_until_ms = 0.0  # the listener throws away what was sent
         for name in list(lane.queue):
             old = self._replies[name]
@@ -192,6 +199,8 @@ class Egress:
         reply = self._replies[due[0]]
         assert reply.play is not None  # only attached replies are candidates
         samples = reply.peek(_frame_samples(reply.format))
+        if self._lane(reply.play.lane).fades_in:
+            samples = fade_in(samples, reply.format.rate_hz * _FADE_IN_MS // 1000)
         total = reply.sent + len(samples)
         return Frame(reply.play, reply.play.epoch, reply.format, samples, total)
 
@@ -202,6 +211,7 @@ class Egress:
         if reply is None or lane.is_held or not self.is_current(frame.play.lane, frame.epoch):
             return False
         reply.advance(len(frame.samples))
+        lane.fades_in = False
         lane.heard_until_ms = max(lane.heard_until_ms, now_ms) + frame.duration_ms
         if len(self._lanes) > _MOST_LANES:
             self._forget_lanes(now_ms)
@@ -233,6 +243,13 @@ class Egress:
     @property
     def open_lanes(self) -> int:
         return len(self._lanes)
+
+    def _fade(self, request: str | None, epoch: int, count: int) -> Frame | None:
+        reply = self._replies.get(request) if request is not None else None
+        if reply is None or reply.play is None or count <= 0 or not reply.unsent:
+            return None
+        samples = fade_out(reply.peek(count))
+        return Frame(reply.play, epoch, reply.format, samples, reply.sent + len(samples))
 
     def _lane(self, name: str) -> _Lane:
         return self._lanes.setdefault(name, _Lane())

@@ -89,5 +89,6 @@ class Hearing:
         return len(self._turns)
 
     def forget(self) -> None:
-        """Free every turn: the session is over."""
+        """Free all audio: the session is over, though its objects may live until a collection."""
         self._turns.clear()
+        self._ring.forget()

@@ -15,7 +15,13 @@ from realtime.runtime.egress import Egress, Frame
 from realtime.runtime.hearing import Hearing
 from realtime.runtime.item_audio import ItemAudio
 from realtime.runtime.outlet import Clip, Outlet
-from realtime.runtime.translate import recognise_request, reply_request
+from realtime.runtime.translate import (
+    listen_request,
+    prepare_request,
+    recognise_request,
+    reply_request,
+)
+from realtime.runtime.turn_audio import TurnAudio
 from realtime.runtime.work import Works
 from realtime.session.effects import (
     Abort,
@@ -29,9 +35,11 @@ from realtime.session.effects import (
     ForgetItemAudio,
     HoldLane,
     KeepAudio,
+    Listen,
     Notify,
     Observe,
     PlayReply,
+    PrepareReply,
     Recognise,
     RecogniseHandle,
     ReleaseLane,
@@ -98,6 +106,10 @@ class Performer:
             case AskJudge(request, turn, start, end):
                 first = max(start, end - _JUDGED_SAMPLES)
                 self._works.judge(request, self._turn_audio(turn, first, end), end)
+            case Listen():
+                self._works.listen(listen_request(effect), self._follow(effect))
+            case Recognise(request) if self._works.hear_out(request, effect.end):
+                pass
             case Recognise():
                 audio = self._turn_audio(effect.turn, effect.start, effect.end)
                 self._works.recognise(recognise_request(effect), audio)
@@ -107,6 +119,8 @@ class Performer:
                 self._works.recognise(recognise_request(effect), to_float32(samples))
             case StartReply():
                 self._works.reply(reply_request(effect), effect.output_format)
+            case PrepareReply():
+                self._works.reply(prepare_request(effect), self.view.output_format)
             case AdoptReply(request):
                 self._works.hurry(request, Urgency.FIRST_AUDIO)
             case Abort(request):
@@ -114,8 +128,10 @@ class Performer:
                 self._egress.drop(request)
             case PlayReply():
                 self._egress.attach(effect)
-            case HoldLane(lane):
-                self._egress.hold(lane)
+            case HoldLane(lane, request, fade_samples):
+                fade = self._egress.hold(lane, request, fade_samples)
+                if fade is not None:
+                    self.send(fade)
             case ReleaseLane(lane):
                 self._egress.release(lane)
             case CutLane():
@@ -182,6 +198,12 @@ class Performer:
             return self._hearing.read(turn, start, end)
         whole = recording.joined()
         return to_float32(whole[max(0, start - recording.start) : max(0, end - recording.start)])
+
+    def _follow(self, effect: Listen) -> TurnAudio:
+        def read(start: int, end: int) -> Samples:
+            return self._turn_audio(effect.turn, start, end)
+
+        return TurnAudio(read, lambda: self._hearing.position, effect.start)
 
     def _cut(self, effect: CutLane) -> None:
         fade = self._egress.cut(effect.lane, effect.epoch, effect.request, effect.fade_samples)

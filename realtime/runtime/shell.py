@@ -50,7 +50,14 @@ class SessionSetup:
     record_path: Path | None = None
 
     def opened(self) -> Opened:
-        return Opened(self.seed, self.settings, self.profile, self.drafts, self.expires_at_s)
+        return Opened(
+            self.seed,
+            self.settings,
+            self.profile,
+            self.drafts,
+            self.expires_at_s,
+            self.lead_ms,
+        )
 
 
 class Shell:
@@ -96,7 +103,7 @@ class Shell:
         self.ears = Ears(
             hearing=self.hearing,
             detector=detector,
-            on_frame=self._deliver,
+            on_frame=self._hear,
             on_failure=self._report,
             before_frame=self._await_verdict,
             take_reset=self.performer.take_detector_reset,
@@ -116,6 +123,10 @@ class Shell:
         self.works.close()
         self.hearing.forget()
         self.items.clear()
+
+    def _hear(self, event: Event) -> None:
+        self._deliver(event)
+        self.works.notice_audio()
 
     def _deliver(self, event: Event) -> None:
         self.driver.handle(event)

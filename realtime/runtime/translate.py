@@ -10,13 +10,44 @@ from pipelines.types import (
     ToolSpec,
     Urgency,
 )
-from realtime.session.effects import PromptMessage, Recognise, RecogniseHandle, StartReply
-from realtime.session.settings import ToolChoice, ToolMode
+from realtime.session.effects import (
+    Listen,
+    PrepareReply,
+    PromptMessage,
+    Recognise,
+    RecogniseHandle,
+    StartReply,
+)
+from realtime.session.settings import Tool, ToolChoice, ToolMode
 
 
 def recognise_request(effect: Recognise | RecogniseHandle) -> RecogniseRequest:
     return RecogniseRequest(
         request_id=effect.request, language=effect.language, prompt=effect.prompt or ""
+    )
+
+
+def listen_request(effect: Listen) -> RecogniseRequest:
+    """Speech that goes on is heard in passing, unless somebody waits for the words."""
+    return RecogniseRequest(
+        request_id=effect.request,
+        urgency=Urgency.FIRST_AUDIO if effect.is_urgent else Urgency.DRAFT,
+        language=effect.language,
+        prompt=effect.prompt or "",
+        wants_partials=True,
+    )
+
+
+def prepare_request(effect: PrepareReply) -> ReplyRequest:
+    return ReplyRequest(
+        request_id=effect.request,
+        messages=tuple(_message(message) for message in effect.messages),
+        urgency=Urgency.DRAFT,
+        speak=False,
+        voice="",
+        tools=_tools(effect.tools),
+        tool_choice=_tool_choice(effect.tool_choice),
+        max_output_tokens=0,
     )
 
 
@@ -28,12 +59,14 @@ def reply_request(effect: StartReply) -> ReplyRequest:
         speak=effect.speak,
         voice=effect.voice,
         speed=effect.speed,
-        tools=tuple(
-            ToolSpec(tool.name, tool.description, tool.parameters_json) for tool in effect.tools
-        ),
+        tools=_tools(effect.tools),
         tool_choice=_tool_choice(effect.tool_choice),
         max_output_tokens=effect.max_output_tokens,
     )
+
+
+def _tools(tools: tuple[Tool, ...]) -> tuple[ToolSpec, ...]:
+    return tuple(ToolSpec(tool.name, tool.description, tool.parameters_json) for tool in tools)
 
 
 def _message(message: PromptMessage) -> Message:

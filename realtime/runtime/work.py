@@ -23,6 +23,7 @@ from realtime.audio.level import PCM_CEILING, TELEPHONE_CEILING
 from realtime.audio.voice import VoiceChain
 from realtime.observe.metrics import Count, Metrics
 from realtime.runtime.egress import Egress
+from realtime.runtime.turn_audio import TurnAudio
 from realtime.session.events import (
     Event,
     JudgeAnswered,
@@ -44,6 +45,7 @@ log = logging.getLogger(__name__)
 _JUDGE_DEADLINE_S = 2.0
 # The longest turn on a loaded machine; the machine's own deadline is mostly shorter.
 _RECOGNISE_DEADLINE_S = 40.0
+_LISTEN_DEADLINE_S = 30.0 + _RECOGNISE_DEADLINE_S  # beside it, the longest turn
 
 
 @dataclass(slots=True, eq=False)
@@ -51,10 +53,11 @@ class _Work:
     request: str
     urgency: Urgency = Urgency.FIRST_AUDIO
     position: int | None = None  # of a question to the judge: where its audio ended
+    audio: TurnAudio | None = None  # of a recognition that follows a turn
     stream: RecogniseStream | ReplyStream | None = None
     task: asyncio.Task[None] | None = None
     is_dead: bool = False  # aborted: delivers nothing any more
-    is_parked: bool = False  # waits for the listener, not for a stage
+    is_parked: bool = False  # waits for the listener or the speaker, not for a stage
 
 
 class Works:
@@ -88,6 +91,27 @@ class Works:
     def recognise(self, request: RecogniseRequest, audio: Samples) -> None:
         work = _Work(request.request_id, request.urgency)
         self._spawn(work, self._recognise(work, request, audio))
+
+    def listen(self, request: RecogniseRequest, audio: TurnAudio) -> None:
+        """Recognise what `audio` brings, until it is finished."""
+        work = _Work(request.request_id, request.urgency, audio=audio, is_parked=True)
+        self._spawn(work, self._listen(work, request, audio))
+
+    def hear_out(self, request: str, end: int) -> bool:
+        """A request that listens has all its audio: now it is waited for. False: none listens."""
+        work = self._works.get(request)
+        if work is None or work.is_dead or work.audio is None or work.audio.is_finished:
+            return False
+        work.is_parked = False
+        work.audio.finish(end)
+        self.hurry(request, Urgency.FIRST_AUDIO)
+        return True
+
+    def notice_audio(self) -> None:
+        """More of the user has been heard."""
+        for work in self._works.values():
+            if work.audio is not None:
+                work.audio.notice()
 
     def reply(self, request: ReplyRequest, audio_format: AudioFormat) -> None:
         work = _Work(request.request_id, request.urgency)
@@ -175,25 +199,55 @@ class Works:
                 try:
                     await stream.push(audio)
                     await stream.finish()
-                    async for heard in stream:
-                        if heard.is_final:
-                            event = TranscriptFinal(work.request, heard.text)
-                        else:
-                            self._pass_on(work, TranscriptPartial(work.request, heard.text))
+                    event = await self._hear(work, stream)
                 finally:
-                    if event is None:
+                    if not isinstance(event, TranscriptFinal):
                         stream.abort()
-                if event is None:
-                    raise StageError("asr_failed", "The recogniser ended without a transcript.")
         except Exception as error:
             event = TranscriptFailed(work.request, *self._failure(error, "The recogniser"))
-        self._pass_on(work, event)
+        if event is not None:
+            self._pass_on(work, event)
+
+    async def _listen(self, work: _Work, request: RecogniseRequest, audio: TurnAudio) -> None:
+        event: Event | None = None
+        try:
+            async with asyncio.timeout(_LISTEN_DEADLINE_S), asyncio.TaskGroup() as parts:
+                stream = work.stream = self._cascade.recognise(request)
+                if work.urgency is not request.urgency:
+                    stream.hurry(work.urgency)
+                feeding = parts.create_task(_feed(stream, audio))
+                try:
+                    event = await self._hear(work, stream)
+                finally:
+                    feeding.cancel()
+                    if not isinstance(event, TranscriptFinal):
+                        stream.abort()
+        except Exception as error:
+            event = TranscriptFailed(work.request, *self._failure(error, "The recogniser"))
+        if event is not None:
+            self._pass_on(work, event)
+
+    async def _hear(self, work: _Work, stream: RecogniseStream) -> Event:
+        """The final transcript, or why there is none; partial ones are passed on."""
+        final: Event | None = None
+        try:
+            async for heard in stream:
+                if heard.is_final:
+                    final = TranscriptFinal(work.request, heard.text)
+                else:
+                    self._pass_on(work, TranscriptPartial(work.request, heard.text))
+            if final is None:
+                raise StageError("asr_failed", "The recogniser ended without a transcript.")
+            return final
+        except Exception as error:
+            return TranscriptFailed(work.request, *self._failure(error, "The recogniser"))
 
     async def _reply(self, work: _Work, request: ReplyRequest, audio_format: AudioFormat) -> None:
         is_pcm = audio_format.type == "audio/pcm"
         chain = VoiceChain(audio_format.rate_hz, PCM_CEILING if is_pcm else TELEPHONE_CEILING)
         ending: Event | None = None
         text_end = 0
+        voiced = 0  # samples of the voice, at its own rate
         try:
             stream = work.stream = self._cascade.reply(request)
             if work.urgency is not request.urgency:
@@ -207,8 +261,10 @@ class Works:
                             self._pass_on(work, _tool_call(work.request, output))
                         case SpeechDelta():
                             text_end = output.text_end
+                            words = _words_on_wire(output, voiced, audio_format.rate_hz)
+                            voiced += len(output.samples)
                             ready = chain.process(output.samples, output.rate_hz)
-                            await self._speak(work, ready, text_end)
+                            await self._speak(work, ready, text_end, words)
                         case Finished():
                             ending = _finished(work.request, output)
             finally:
@@ -226,7 +282,13 @@ class Works:
             self._egress.finish(work.request)
         self._pass_on(work, ending)
 
-    async def _speak(self, work: _Work, samples: Samples, text_end: int) -> None:
+    async def _speak(
+        self,
+        work: _Work,
+        samples: Samples,
+        text_end: int,
+        words: tuple[tuple[int, int], ...] = (),
+    ) -> None:
         """Samples into the egress and word of them to the machine, with nothing in between."""
         if len(samples) and not self._egress.has_room(work.request):
             work.is_parked = True
@@ -237,7 +299,7 @@ class Works:
                 work.is_parked = False
         if not work.is_dead:
             self._egress.add(work.request, samples)
-        self._pass_on(work, ReplyAudio(work.request, len(samples), text_end))
+        self._pass_on(work, ReplyAudio(work.request, len(samples), text_end, words))
 
     def _failure(self, error: Exception, what: str) -> tuple[str, str]:
         """The code and the message of a failure, for the machine."""
@@ -250,6 +312,23 @@ class Works:
             return "stage_timeout", f"{what} did not answer in time."
         log.error("%s failed unexpectedly", what, exc_info=error)
         return "internal_error", f"{what} failed unexpectedly; the server's log has the details."
+
+
+async def _feed(stream: RecogniseStream, audio: TurnAudio) -> None:
+    async for piece in audio.pieces():
+        await stream.push(piece)
+    await stream.finish()
+
+
+def _words_on_wire(delta: SpeechDelta, before: int, rate_hz: int) -> tuple[tuple[int, int], ...]:
+    """Where the words of a delta end in the whole reply, at the wire's rate.
+
+    before: samples of the deltas before it, at the voice's rate; rounding does not add up.
+    """
+    return tuple(
+        (round((before + word.samples) * rate_hz / delta.rate_hz), word.text_end)
+        for word in delta.words
+    )
 
 
 def _tool_call(request: str, delta: ToolCallDelta) -> ReplyToolCall:

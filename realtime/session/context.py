@@ -31,6 +31,7 @@ class Context:
         self.settings = SessionSettings()
         self.policy: Policy = PROFILES["browser"]
         self.drafts = False
+        self.is_closely_paced = False  # to stop sending is to fall silent, soon
         self.ids = Identifiers(0)
         self.session_id = ""
         self.conversation_id = ""

@@ -79,8 +79,23 @@ class AskJudge:
 
 
 @dataclass(frozen=True, slots=True)
+class Listen:
+    """Recognise a turn's audio from `start` on, as it comes; `Recognise` of this request ends it.
+
+    TranscriptPartial may tell what was heard so far. is_urgent: somebody waits for the words.
+    """
+
+    request: str
+    turn: int
+    start: int
+    language: str | None
+    prompt: str | None
+    is_urgent: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Recognise:
-    """Recognise a turn's audio from start to end (positions)."""
+    """Recognise a turn's audio from start to end (positions). A request that listens ends here."""
 
     request: str
     turn: int
@@ -135,6 +150,16 @@ class StartReply:
 
 
 @dataclass(frozen=True, slots=True)
+class PrepareReply:
+    """Have the language model read a prompt whose last message goes on; nothing comes of it."""
+
+    request: str
+    messages: tuple[PromptMessage, ...]
+    tools: tuple[Tool, ...]
+    tool_choice: ToolChoice
+
+
+@dataclass(frozen=True, slots=True)
 class AdoptReply:
     """A draft became the reply: raise its urgency."""
 
@@ -166,14 +191,19 @@ class PlayReply:
 
 @dataclass(frozen=True, slots=True)
 class HoldLane:
-    """Send nothing more on this lane until it is released or cut."""
+    """Send nothing more on this lane until it is released or cut.
+
+    fade_samples: how many unsent samples of the request, faded to silence, leave at once before.
+    """
 
     lane: str
+    request: str | None = None
+    fade_samples: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class ReleaseLane:
-    """Go on at the next unsent sample."""
+    """Go on at the next unsent sample, faded in."""
 
     lane: str
 
@@ -215,9 +245,11 @@ Effect = (
     | TrimItemAudio
     | ResetHearing
     | AskJudge
+    | Listen
     | Recognise
     | RecogniseHandle
     | StartReply
+    | PrepareReply
     | AdoptReply
     | Abort
     | PlayReply

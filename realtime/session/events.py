@@ -15,13 +15,17 @@ from realtime.session.settings import ResponseOptions, SessionSettings, Settings
 
 @dataclass(frozen=True, slots=True)
 class Opened:
-    """The first event. `seed` makes every id; `expires_at_s` is unix time, for the echo only."""
+    """The first event. `seed` makes every id; `expires_at_s` is unix time, for the echo only.
+
+    lead_ms: how far audio is sent ahead of its playback; None: as fast as it is made.
+    """
 
     seed: int
     settings: SessionSettings
     profile: str  # browser or phone: which thresholds hold (policy.py)
     drafts: bool  # whether to work ahead of the end of a turn
     expires_at_s: int
+    lead_ms: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,11 +109,15 @@ class ReplyText:
 
 @dataclass(frozen=True, slots=True)
 class ReplyAudio:
-    """More audio waits in the egress. `text_end`: characters of reply text spoken at its end."""
+    """More audio waits in the egress. `text_end`: characters of reply text spoken at its end.
+
+    words: (samples of the whole reply, characters) up to the end of each word or pause in it.
+    """
 
     request: str
     samples: int
     text_end: int
+    words: tuple[tuple[int, int], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -48,6 +48,9 @@ class LifecycleRegion(Region[Lifecycle, Live]):
         ctx.settings = event.settings
         ctx.policy = PROFILES.get(event.profile, PROFILES["browser"])
         ctx.drafts = event.drafts
+        ctx.is_closely_paced = (
+            event.lead_ms is not None and event.lead_ms <= ctx.policy.weighing_lead_ms
+        )
         ctx.expires_at_s = event.expires_at_s
         ctx.session_id = ctx.ids.make("sess")
         ctx.conversation_id = ctx.ids.make("conv")

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from realtime.session.backchannel import is_backchannel, is_interruption
 from realtime.session.creation import Debt
 from realtime.session.deadlines import Due
-from realtime.session.effects import AskJudge, ResetHearing
+from realtime.session.effects import ResetHearing
 from realtime.session.notices import InputCleared, SpeechStarted, SpeechStopped
+from realtime.session.patience import Patience, PauseEnd
 from realtime.session.policy import SAMPLES_PER_MS
 from realtime.session.region import Region
-from realtime.session.settings import SemanticVad, ServerVad
 from realtime.session.states import Listening
 from realtime.session.table import LISTENING, Guess, Hear, Say
 from realtime.session.voice import Voice, VoiceChange
@@ -19,13 +20,14 @@ if TYPE_CHECKING:
     from realtime.session.context import Context
     from realtime.session.drafting import DraftingRegion
     from realtime.session.events import AudioFrame, ClientClear, ClientCommit
+    from realtime.session.preparing import Preparation
     from realtime.session.speaking import SpeakingRegion
     from realtime.session.turn import Turn
     from realtime.session.turns import Turns
 
 LEAST_COMMIT_MS = 100  # the wire's minimum for a manual commit
 RING_MS = 30_000  # how far back audio of no turn can be had
-ONSETS = (Listening.ONSET_QUIET, Listening.ONSET_PAUSE)
+ONSETS = (Listening.ONSET_QUIET, Listening.MURMUR, Listening.ONSET_PAUSE)
 IN_TURN = (Listening.TALKING, Listening.PAUSE, Listening.ONSET_PAUSE)
 
 
@@ -38,8 +40,11 @@ class ListeningRegion(Region[Listening, Hear]):
         turns: Turns,
         speaking: SpeakingRegion,
         drafting: DraftingRegion,
+        preparation: Preparation,
     ) -> None:
         super().__init__(ctx, LISTENING, Listening.QUIET)
+        self.preparation = preparation
+        self.patience = Patience(ctx, turns, speaking, drafting)
         self.turns = turns
         self.speaking = speaking
         self.drafting = drafting
@@ -60,9 +65,8 @@ class ListeningRegion(Region[Listening, Hear]):
 
     def hear(self, frame: AudioFrame) -> None:
         """32 ms went by."""
-        ctx, policy = self.ctx, self.ctx.policy
+        ctx, policy, detection = self.ctx, self.ctx.policy, self.ctx.settings.turn_detection
         ctx.position = frame.position
-        detection = ctx.settings.turn_detection
         if detection is None:
             return
         up, down = policy.voice_thresholds(detection)
@@ -74,7 +78,7 @@ class ListeningRegion(Region[Listening, Hear]):
             case None:
                 pass
         if self.state is Listening.ONSET_QUIET:
-            if self.voice.voiced_ms >= policy.confirm_ms[self.speaking.state]:
+            if self.voice.voiced_ms >= self.speaking.confirm_ms:
                 self.fire(Hear.CONFIRMED)
         elif self.state is Listening.ONSET_PAUSE:
             if self.voice.voiced_ms >= policy.resume_confirm_ms:
@@ -97,19 +101,10 @@ class ListeningRegion(Region[Listening, Hear]):
         if self.state is not Listening.QUIET:
             self.ctx.deadlines.arm(Due.AUDIO_GAP, self.ctx.now_ms + self.ctx.policy.audio_gap_ms)
 
-    def judge(self, request: str, probability: float) -> None:
-        turn = self.turn
-        if turn is not None and turn.judge_request == request:
-            turn.judge_request = None
+    def judge(self, request: str, probability: float | None) -> None:
+        """The judge's answer; None: it has failed."""
+        if self.turn is not None and self.patience.settle(self.turn, request, probability):
             self.fire(Hear.JUDGED, probability)
-
-    def judge_failed(self, request: str) -> None:
-        """Without a judge the silence of its last question decides."""
-        turn = self.turn
-        if turn is not None and turn.judge_request == request:
-            turn.judge_request = None
-            turn.asked = len(self.ctx.policy.judge_asks_ms)
-            turn.wait_ms = self.ctx.policy.judge_asks_ms[-1]
 
     def commit(self, event: ClientCommit) -> None:
         self.ctx.position = max(self.ctx.position, event.position)
@@ -132,64 +127,41 @@ class ListeningRegion(Region[Listening, Hear]):
 
     def _wait_out(self) -> None:
         """A pause got 32 ms longer."""
-        turn, policy, detection = self.turn, self.ctx.policy, self.ctx.settings.turn_detection
+        turn = self.turn
         if turn is None:
             return
-        silence_ms = (self.ctx.position - turn.quiet_since) // SAMPLES_PER_MS
-        if isinstance(detection, ServerVad):
-            if silence_ms >= detection.silence_duration_ms:
-                self.fire(
-                    Hear.SILENCE_OVER,
-                    turn.quiet_since + detection.silence_duration_ms * SAMPLES_PER_MS,
-                )
-                return
-        elif isinstance(detection, SemanticVad):
-            is_complete = (
-                turn.probability is not None
-                and turn.probability >= policy.complete_at[detection.eagerness]
-            )
-            is_waited = turn.wait_ms is not None and (
-                silence_ms >= turn.wait_ms and turn.asked == len(policy.judge_asks_ms)
-            )
-            if (
-                is_complete
-                or is_waited
-                or silence_ms >= policy.longest_wait_ms[detection.eagerness]
-            ):
+        match self.patience.end_of(turn):
+            case PauseEnd.SILENCE:
+                self.fire(Hear.SILENCE_OVER, self.patience.silence_end(turn))
+            case PauseEnd.JUDGED:
                 self.fire(Hear.WAITED)
-                return
-            self._ask_judge(turn, silence_ms)
-        self.consider_draft()
+            case None:
+                self.patience.ask(turn)
+                self.consider_draft(None)
 
-    def _ask_judge(self, turn: Turn, silence_ms: int) -> None:
-        asks_ms = self.ctx.policy.judge_asks_ms
-        if turn.judge_request is not None or turn.asked >= len(asks_ms):
-            return
-        if silence_ms < asks_ms[turn.asked]:
-            return
-        while turn.asked < len(asks_ms) and silence_ms >= asks_ms[turn.asked]:
-            turn.asked += 1
-        turn.judge_request = self.ctx.ids.next_request("judge")
-        self.ctx.emit(AskJudge(turn.judge_request, turn.number, turn.start, self.ctx.position))
+    def draft_grew(self) -> None:
+        """The draft has more than before: the turn that it answers may end now."""
+        if self.state is Listening.PAUSE and self.turn is not None:
+            if self.patience.end_of(self.turn) is PauseEnd.JUDGED:
+                self.fire(Hear.WAITED)
 
-    def consider_draft(self) -> None:
+    # ---- actions -------------------------------------------------------------------------------
+
+    def consider_draft(self, _: object) -> Listening:
         """Work ahead when a pause is long enough and what was said is known."""
         turn, ctx = self.turn, self.ctx
         if (
             self.state is Listening.PAUSE
             and turn is not None
             and turn.text
-            and ctx.drafts
-            and ctx.settings.creates_responses
             and turn.drafted_revision != turn.revision
             and ctx.position - turn.quiet_since >= ctx.policy.draft_after_ms * SAMPLES_PER_MS
-            and not self.turns.is_concluding
-            and not self.speaking.is_busy
+            and self.patience.may_draft
         ):
             turn.drafted_revision = turn.revision
+            self.preparation.stop()
             self.drafting.fire(Guess.START, turn)
-
-    # ---- actions -------------------------------------------------------------------------------
+        return self.state
 
     def begin_onset(self, _: object) -> Listening:
         ctx = self.ctx
@@ -201,9 +173,53 @@ class ListeningRegion(Region[Listening, Hear]):
         self.turn = self.turns.open(max(0, self.buffer_start, padded), self.voice.since)
         if ctx.settings.interrupts_responses:
             self.speaking.fire(Say.HOLD)
+        if self.speaking.is_weighing:
+            self.turns.listen(self.turn, is_urgent=True)
         return Listening.ONSET_QUIET
 
+    def end_onset(self, _: object) -> Listening:
+        """The sound is over before it was taken for a turn: a click, or a word to be weighed."""
+        turn = self.turn
+        assert turn is not None
+        least_ms = self.ctx.policy.confirm_ms[self.speaking.state]
+        if not turn.is_listening or self.voice.voiced_ms < least_ms:
+            return self.drop_onset(None)
+        turn.begin_pause(self.voice.quiet_since)
+        self.turns.recognise(turn)
+        return Listening.MURMUR
+
+    def resume_onset(self, _: object) -> Listening:
+        """More comes before the first words are known: both are weighed together."""
+        turn = self.turn
+        assert turn is not None
+        self.turns.cancel_recognition(turn)
+        turn.resume()
+        if self.ctx.settings.interrupts_responses:
+            self.speaking.fire(Say.HOLD)
+        self.turns.listen(turn, is_urgent=True)
+        return Listening.ONSET_QUIET
+
+    def weigh_glimpse(self, _: object) -> Listening:
+        turn = self.turn
+        assert turn is not None
+        if is_interruption(turn.glimpse):
+            return self.begin_turn(None)
+        return Listening.ONSET_QUIET
+
+    def weigh_murmur(self, _: object) -> Listening:
+        """A word that stands for itself: go on, or stop."""
+        turn, ctx = self.turn, self.ctx
+        assert turn is not None
+        if not turn.text or (self.speaking.is_weighing and is_backchannel(turn.text)):
+            return self.drop_onset(None)
+        self._announce(turn)
+        turn.speech_end_ms = ctx.now_ms - (ctx.position - turn.quiet_since) / SAMPLES_PER_MS
+        if ctx.settings.interrupts_responses:
+            self.speaking.fire(Say.INTERRUPT)
+        return Listening.PAUSE
+
     def drop_onset(self, _: object) -> Listening:
+        self.ctx.deadlines.disarm(Due.AUDIO_GAP)
         self._drop_turn()
         self.speaking.fire(Say.RELEASE)
         return Listening.QUIET
@@ -214,6 +230,14 @@ class ListeningRegion(Region[Listening, Hear]):
         self._announce(turn)
         if ctx.settings.interrupts_responses:
             self.speaking.fire(Say.INTERRUPT)
+        if ctx.drafts and not turn.is_listening:
+            self.turns.listen(turn)
+        return self.read_ahead(None)
+
+    def read_ahead(self, _: object) -> Listening:
+        """The language model reads what is known while the user talks."""
+        if self.patience.may_draft:
+            self.preparation.prepare(self.turn)
         return Listening.TALKING
 
     def resume_turn(self, _: object) -> Listening:
@@ -224,6 +248,8 @@ class ListeningRegion(Region[Listening, Hear]):
         self.turn.resume()
         if self.ctx.settings.interrupts_responses:
             self.speaking.fire(Say.INTERRUPT)
+        if self.ctx.drafts:
+            self.turns.listen(self.turn)
         return Listening.TALKING
 
     def begin_pause(self, _: object) -> Listening:
@@ -243,18 +269,13 @@ class ListeningRegion(Region[Listening, Hear]):
         self.speaking.fire(Say.RELEASE)
         return Listening.PAUSE
 
-    def remember_verdict(self, probability: object) -> Listening:
-        self._note(probability)
+    def remember_verdict(self, _: object) -> Listening:
         return Listening.ONSET_PAUSE
 
-    def weigh(self, probability: object) -> Listening:
-        turn, detection = self.turn, self.ctx.settings.turn_detection
-        assert turn is not None and isinstance(probability, float)
-        self._note(probability)
-        if (
-            isinstance(detection, SemanticVad)
-            and probability >= self.ctx.policy.complete_at[detection.eagerness]
-        ):
+    def weigh(self, _: object) -> Listening:
+        turn = self.turn
+        assert turn is not None
+        if self.patience.end_of(turn) is PauseEnd.JUDGED:
             return self.end_turn(None)
         return Listening.PAUSE
 
@@ -286,6 +307,8 @@ class ListeningRegion(Region[Listening, Hear]):
         self.turn = self.turns.open(position, position)
         self._announce(self.turn)
         self.turns.end(turn, position)
+        if ctx.drafts:
+            self.turns.listen(self.turn)
         return Listening.TALKING
 
     def commit_buffer(self, _: object) -> Listening:
@@ -332,6 +355,7 @@ class ListeningRegion(Region[Listening, Hear]):
         return self.state
 
     def forget(self, _: object) -> Listening:
+        self.preparation.stop()
         self._drop_turn()
         self.turns.drop_all()
         self.voice.reset()
@@ -348,13 +372,6 @@ class ListeningRegion(Region[Listening, Hear]):
         turn.is_announced = True
         start = max(0, turn.start, padded)
         ctx.tell(SpeechStarted(turn.item_id, start // SAMPLES_PER_MS))
-
-    def _note(self, probability: object) -> None:
-        turn, detection = self.turn, self.ctx.settings.turn_detection
-        assert turn is not None and isinstance(probability, float)
-        turn.probability = probability
-        if isinstance(detection, SemanticVad):
-            turn.wait_ms = self.ctx.policy.patience_ms(probability, detection.eagerness)
 
     def _open_buffer(self) -> None:
         """A turn of everything that is not committed yet, as far as it can be had."""
@@ -378,5 +395,6 @@ class ListeningRegion(Region[Listening, Hear]):
             self.voice.voiced_samples = 0
             self.turn = self.turns.open(ctx.position, ctx.position)
             return Listening.ONSET_QUIET
+        self.speaking.fire(Say.RELEASE)
         ctx.deadlines.disarm(Due.AUDIO_GAP)
         return Listening.QUIET

@@ -48,6 +48,7 @@ from realtime.session.life import LifecycleRegion
 from realtime.session.listening import ONSETS, ListeningRegion
 from realtime.session.notices import ErrorRaised
 from realtime.session.outcomes import Outcomes
+from realtime.session.preparing import Preparation
 from realtime.session.reply import Ending, Reply
 from realtime.session.responding import (
     cancel_response,
@@ -75,7 +76,10 @@ class Machine:
             untranscribed=lambda: self.turns.untranscribed,
         )
         self.drafting = DraftingRegion(ctx)
-        self.listening = ListeningRegion(ctx, self.turns, self.speaking, self.drafting)
+        self.preparation = Preparation(ctx)
+        self.listening = ListeningRegion(
+            ctx, self.turns, self.speaking, self.drafting, self.preparation
+        )
         self.side = SideResponses(ctx)
         self.life = LifecycleRegion(ctx, self.listening, self.speaking, self.drafting, self.side)
         outcomes.bind(self.turns, self.listening, self.speaking, self.drafting, self.side)
@@ -102,6 +106,8 @@ class Machine:
         else:
             self._handle_life(event)
         self.drafting.check()
+        if self.speaking.is_busy:
+            self.preparation.stop()
         if self.life.state is Lifecycle.LIVE:
             watch_for_idleness(ctx, self.listening, self.speaking, self.turns)
         elif self.life.state is Lifecycle.DRAINING and self.speaking.state is Speaking.IDLE:
@@ -131,7 +137,7 @@ class Machine:
             case JudgeAnswered(request, probability):
                 self.listening.judge(request, probability)
             case JudgeFailed(request):
-                self.listening.judge_failed(request)
+                self.listening.judge(request, None)
             case TranscriptFinal(request, text):
                 self.turns.hear(request, text)
             case TranscriptFailed(request, code, message):
@@ -142,8 +148,10 @@ class Machine:
                 self._leave(request, samples)
             case EgressDrained(request):
                 self._drained(request)
-            case TranscriptPartial() | Tick():
-                pass  # a partial text ends nothing; the deadlines have fired already
+            case TranscriptPartial(request, text):
+                self.turns.glimpse(request, text)
+            case Tick():
+                pass  # the deadlines have fired already
             case PlaybackReported(item_id, played_ms):
                 self.ctx.playback.report(item_id, played_ms)
             case Opened() | Disconnected() | Reconnected() | ShutDown():
@@ -158,12 +166,7 @@ class Machine:
             case ClientRefused(event_id, type_, code, message, param):
                 ctx.tell(ErrorRaised(type_, code, message, param, event_id))
             case ClientSessionUpdate():
-                detection = ctx.settings.turn_detection
-                if requests.update_session(ctx, event) and (
-                    ctx.settings.turn_detection != detection
-                ):
-                    ctx.deadlines.disarm(Due.IDLE)
-                    self.listening.fire(Hear.DETECTION)
+                self._update_session(event)
             case ClientCommit():
                 self.listening.commit(event)
             case ClientClear():
@@ -182,6 +185,18 @@ class Machine:
                 cancel_response(event, self.speaking, self.side)
             case _:
                 pass
+
+    def _update_session(self, event: ClientSessionUpdate) -> None:
+        ctx = self.ctx
+        detection = ctx.settings.turn_detection
+        if not requests.update_session(ctx, event):
+            return
+        if ctx.settings.turn_detection != detection:
+            ctx.deadlines.disarm(Due.IDLE)
+            self.listening.fire(Hear.DETECTION)
+        if self.listening.patience.may_draft:
+            # Instructions are the longest part of most prompts: read before anybody speaks.
+            self.preparation.prepare(None)
 
     # ---- replies -------------------------------------------------------------------------------
 
@@ -203,6 +218,7 @@ class Machine:
                 self.drafting.fire(Guess.FAILED)  # the turn's own reply will say so, if it fails
             else:
                 self._add(draft, event)
+                self.listening.draft_grew()
             return
         reply = self._voice_reply(request)
         if reply is not None:
@@ -213,6 +229,8 @@ class Machine:
         if reply is not None:
             self._add(reply, event)
             self.side.progress(request)
+        elif isinstance(event, ReplyFinished | ReplyFailed):
+            self.preparation.settle(request)
 
     def _add(
         self,
@@ -223,8 +241,8 @@ class Machine:
         match event:
             case ReplyText(_, text):
                 reply.add_text(text, now_ms)
-            case ReplyAudio(_, samples, text_end):
-                reply.add_audio(samples, text_end, now_ms)
+            case ReplyAudio(_, samples, text_end, words):
+                reply.add_audio(samples, text_end, now_ms, words)
             case ReplyToolCall(_, index, call_id, name, arguments):
                 reply.add_call(index, call_id, name, arguments, now_ms)
             case ReplyFinished():

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from realtime.session.creation import Creation, Debt, Failure
 from realtime.session.prompt import CONTINUE
-from realtime.session.table import Guess, Say
+from realtime.session.table import Guess, Hear, Say
 
 if TYPE_CHECKING:
     from realtime.session.context import Context
@@ -105,9 +105,12 @@ class Outcomes:
                 waits_for = frozenset(self.turns.untranscribed)
                 speaking.answer(Say.COMMIT, Creation(waits_for=waits_for))
 
+    def turn_glimpsed(self, turn: Turn) -> None:
+        self.turn_heard(turn)
+
     def turn_heard(self, turn: Turn) -> None:
         if turn is self.listening.turn:
-            self.listening.consider_draft()
+            self.listening.fire(Hear.HEARD)
 
     def item_transcribed(self, item_id: str) -> None:
         self.speaking.transcribed(item_id)

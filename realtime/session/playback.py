@@ -8,8 +8,21 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 ROUNDING_MS = 1  # sums of frames against their total; and clients report whole milliseconds
+
+
+HEARD_SHARE = 0.5  # of a word's sound, from which on a listener has understood it
+
+
+class Mark(NamedTuple):
+    """At `samples` so many `characters` have been spoken: the end of a word, of a pause, or merely
+    of a piece of audio, in which words may lie anywhere."""
+
+    samples: int
+    characters: int
+    ends_word: bool = False
 
 
 @dataclass(slots=True)
@@ -17,13 +30,13 @@ class Track:
     """One item's audio.
 
     spans: (start on the shell's clock in ms, samples) of stretches that play without a gap.
-    marks: (samples, characters): at this many samples that much text has been spoken; ascending.
+    marks: ascending in both counts.
     """
 
     rate_hz: int
     sent_samples: int = 0
     spans: list[tuple[float, int]] = field(default_factory=list[tuple[float, int]])
-    marks: list[tuple[int, int]] = field(default_factory=list[tuple[int, int]])
+    marks: list[Mark] = field(default_factory=list[Mark])
     stopped_at_ms: float | None = None  # when an interruption silenced it
     known_ms: float | None = None  # played time by report
     cut_ms: int | None = None  # where the client truncated it
@@ -53,18 +66,21 @@ class Track:
         return heard
 
     def heard_characters(self, now_ms: float) -> int:
-        """Characters of the item's text that were heard, by interpolation between marks."""
+        """Characters of the item's text that were heard."""
         return self.characters_at(self.heard_ms(now_ms))
 
     def characters_at(self, played_ms: float) -> int:
+        """A word counts when enough of it was played; without word ends, by interpolation."""
         samples = played_ms * self.rate_hz / 1000
-        place = bisect_right(self.marks, samples, key=lambda mark: mark[0])
-        before_samples, before_text = self.marks[place - 1] if place else (0, 0)
+        place = bisect_right(self.marks, samples, key=lambda mark: mark.samples)
+        before = self.marks[place - 1] if place else Mark(0, 0)
         if place == len(self.marks):
-            return before_text
-        after_samples, after_text = self.marks[place]
-        share = (samples - before_samples) / max(1, after_samples - before_samples)
-        return before_text + int((after_text - before_text) * share)
+            return before.characters
+        after = self.marks[place]
+        share = (samples - before.samples) / max(1, after.samples - before.samples)
+        if after.ends_word:
+            return after.characters if share >= HEARD_SHARE else before.characters
+        return before.characters + int((after.characters - before.characters) * share)
 
 
 class Playback:

@@ -36,6 +36,16 @@ class Policy:
             Speaking.TAIL: 128,
         }
     )
+    # Over speech of which much is still to come, a murmur that wants it to go on lasts this long
+    # at most; whoever talks longer wants to be heard, whatever the words.
+    certain_ms: int = 800
+    # With more than this ahead of the listener, to stop sending silences nobody: then an onset
+    # that is confirmed interrupts, and is not weighed first.
+    weighing_lead_ms: int = 400
+    # What begins right after a reply has begun is mostly the rest of a turn that was cut short.
+    opening_ms: int = 800
+    # A murmur so close to the end of what is said answers it.
+    closing_ms: int = 1000
     resume_confirm_ms: int = 96  # speech that goes on after a pause
     voice_down_ms: int = 64  # one quiet frame inside a word is no pause
     onset_padding_ms: int = 400  # the recogniser hears what the detector was slow to notice
@@ -43,14 +53,20 @@ class Policy:
 
     draft_after_ms: int = 120  # most pauses inside a phrase are shorter
     judge_asks_ms: tuple[int, ...] = (192, 448, 768, 1150)  # where Smart Turn decides well
-    complete_at: dict[Eagerness, float] = field(
+    # Silence that ends a turn which the judge is sure of, and one that it thinks goes on. Even
+    # sure verdicts need some: most pauses between two sentences of one turn are over by then.
+    patience_ms: dict[Eagerness, tuple[int, int]] = field(
         default_factory=lambda: {
-            Eagerness.LOW: 0.7,
-            Eagerness.MEDIUM: 0.5,
-            Eagerness.AUTO: 0.5,
-            Eagerness.HIGH: 0.35,
+            Eagerness.LOW: (900, 2400),
+            Eagerness.MEDIUM: (600, 1150),
+            Eagerness.AUTO: (600, 1150),
+            Eagerness.HIGH: (320, 800),
         }
     )
+    doubtful_below: float = 0.5  # the judge's own threshold
+    # A turn that is over is announced when its answer can be heard, but no later than this: what
+    # the speaker adds meanwhile costs nothing.
+    settle_ms: int = 1500
     longest_wait_ms: dict[Eagerness, int] = field(
         # The wire promises these bounds for semantic_vad.
         default_factory=lambda: {
@@ -72,6 +88,10 @@ class Policy:
     tool_deadline_ms: int = 60_000  # a forgotten tool call must not block the idle timer
     fade_ms: int = 5  # long enough to hide a click, too short to hear
 
+    def stall_ms(self, has_words: bool) -> int:
+        """How long a reply may be silent; one that was a filler so far has yet to begin."""
+        return self.starve_ms if has_words else self.first_output_ms
+
     def voice_thresholds(self, detection: TurnDetection | None) -> tuple[float, float]:
         """(speech begins at, speech ends below), as probabilities."""
         up = detection.threshold if isinstance(detection, ServerVad) else self.voice_up
@@ -84,15 +104,16 @@ class Policy:
             else self.prefix_padding_ms
         )
 
-    def patience_ms(self, probability: float, eagerness: Eagerness) -> int:
-        """Silence after which a turn ends although the judge gave `probability` < complete_at.
+    def wait_ms(self, probability: float, eagerness: Eagerness, trails_off: bool) -> int:
+        """Silence after which a turn ends that is finished with `probability`.
 
-        Falls from the longest wait at 0 to the last question's silence at the threshold: the
-        surer the judge is that more will come, the longer it is worth waiting.
+        trails_off: its words so far ask for more; then even a doubtful verdict has time to change.
         """
-        shortest, longest = self.judge_asks_ms[-1], self.longest_wait_ms[eagerness]
-        doubt = 1 - min(1.0, probability / self.complete_at[eagerness])
-        return round(shortest + (longest - shortest) * doubt)
+        sure_ms, unsure_ms = self.patience_ms[eagerness]
+        if trails_off:
+            is_doubtful = probability < self.doubtful_below
+            return self.longest_wait_ms[eagerness] // 2 if is_doubtful else unsure_ms
+        return round(unsure_ms + (sure_ms - unsure_ms) * probability)
 
 
 # Phone lines echo and clip, and their noise comes in bursts.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from itertools import groupby
+from itertools import groupby, zip_longest
 from typing import TYPE_CHECKING
 
 from realtime.session.effects import PromptCall, PromptMessage
@@ -21,8 +21,10 @@ CONTINUE = (
     "A noise interrupted you; the user said nothing. Go on from where you stopped, without "
     "repeating what you said."
 )
+INTERRUPTED = "The user interrupted you here and did not hear the rest."
 STILL_THERE = "The user has said nothing for a while. Ask briefly whether they are still there."
 
+_INTERRUPTION = PromptMessage("system", INTERRUPTED)
 _SPOKEN = (PartKind.OUTPUT_AUDIO, PartKind.INPUT_AUDIO, PartKind.OUTPUT_TEXT, PartKind.INPUT_TEXT)
 
 
@@ -35,6 +37,15 @@ def heard_text(item: Item, playback: Playback, now_ms: float) -> str:
     if track.is_complete and track.heard_ms(now_ms) + ROUNDING_MS >= track.sent_ms:
         return text.strip()
     return whole_words(text, track.heard_characters(now_ms))
+
+
+def _was_cut(item: Item, heard: str, playback: Playback) -> bool:
+    """Whether an interruption kept the listener from some of what was written."""
+    track = playback.get(item.id)
+    if track is None or (track.cut_ms is None and track.stopped_at_ms is None):
+        return False
+    written = " ".join(part.text for part in item.parts if part.text)
+    return item.status is ItemStatus.INCOMPLETE or len(heard) < len(written.strip())
 
 
 def whole_words(text: str, characters: int) -> str:
@@ -67,11 +78,15 @@ def build_prompt(
         for item in listed
         if item.kind is ItemKind.FUNCTION_CALL_OUTPUT and item.call_id is not None
     }
-    messages: list[PromptMessage] = []
-    if instructions:
-        messages.append(PromptMessage("system", instructions))
+    said: list[PromptMessage] = []
     for item in listed:
-        messages += _messages_of(item, outputs, playback, now_ms)
+        said += _messages_of(item, outputs, playback, now_ms)
+    messages = [PromptMessage("system", instructions)] if instructions else []
+    for message, following in zip_longest(said, said[1:]):
+        # Only the user's own words interrupt; a noise that cut a reply is told of otherwise.
+        is_false = message == _INTERRUPTION and (following is None or following.role != "user")
+        if not is_false:
+            messages.append(message)
     if closing:
         messages.append(PromptMessage("system", closing))
     return tuple(_joined(messages))
@@ -83,7 +98,10 @@ def _messages_of(
     match item.kind:
         case ItemKind.MESSAGE:
             text = heard_text(item, playback, now_ms)
-            return [PromptMessage(item.role or Role.USER, text)] if text else []
+            if not text:
+                return []
+            said = PromptMessage(item.role or Role.USER, text)
+            return [said, _INTERRUPTION] if _was_cut(item, text, playback) else [said]
         case ItemKind.FUNCTION_CALL:
             if item.status is not ItemStatus.COMPLETED or item.call_id is None:
                 return []  # a call that was cut short was never made

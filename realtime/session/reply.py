@@ -5,6 +5,8 @@ from __future__ import annotations
 from bisect import bisect_left
 from dataclasses import dataclass, field
 
+from realtime.session.playback import Mark
+
 CUT_SHORT = ("length", "content_filter")
 FRAME_MS = 40  # audio leaves in such frames; less than one waits for more
 
@@ -48,7 +50,7 @@ class Reply:
     text: str = ""
     produced_samples: int = 0
     sent_samples: int = 0
-    marks: list[tuple[int, int]] = field(default_factory=list[tuple[int, int]])
+    marks: list[Mark] = field(default_factory=list[Mark])
     calls: list[ReplyCall] = field(default_factory=list[ReplyCall])
     ending: Ending | None = None
     first_text_ms: float | None = None
@@ -59,6 +61,11 @@ class Reply:
     def has_output(self) -> bool:
         """Whether there is something to send: audio (or text, where none is spoken), or a call."""
         return bool(self.calls) or (self.produced_samples > 0 if self.speaks else bool(self.text))
+
+    @property
+    def has_words(self) -> bool:
+        """Whether the model has begun: sound without text or call is a filler."""
+        return bool(self.text or self.calls)
 
     @property
     def is_drained(self) -> bool:
@@ -77,13 +84,24 @@ class Reply:
         self.text += text
         self.last_output_ms = now_ms
 
-    def add_audio(self, samples: int, text_end: int, now_ms: float) -> None:
+    def add_audio(
+        self, samples: int, text_end: int, now_ms: float, words: tuple[tuple[int, int], ...] = ()
+    ) -> None:
+        """Words may lie a little beyond what was produced: the rest of their sound is on its way,
+        held back by whatever changes its rate.
+        """
         if self.first_audio_ms is None and samples:
             self.first_audio_ms = now_ms
         self.produced_samples += samples
-        spoken = self.marks[-1][1] if self.marks else 0
-        self.marks.append((self.produced_samples, max(spoken, min(text_end, len(self.text)))))
+        for word_samples, characters in words:
+            self._mark(word_samples, characters, ends_word=True)
+        self._mark(self.produced_samples, text_end)
         self.last_output_ms = now_ms
+
+    def _mark(self, samples: int, characters: int, *, ends_word: bool = False) -> None:
+        last = self.marks[-1] if self.marks else Mark(0, 0)
+        spoken = max(last.characters, min(characters, len(self.text)))
+        self.marks.append(Mark(max(last.samples, samples), spoken, ends_word))
 
     def add_call(self, index: int, call_id: str, name: str, arguments: str, now_ms: float) -> None:
         """A piece of call `index`. Models write one call after another: a piece of an earlier
@@ -95,8 +113,9 @@ class Reply:
         self.last_output_ms = now_ms
 
     def characters_leaving(self, samples: int) -> int:
-        """How much text may be shown once `samples` have left: all of the chunks that began."""
+        """How much text may be shown once `samples` have left: of each word that began, or of each
+        chunk where the voice tells no words."""
         if not self.marks:
             return 0
-        place = bisect_left(self.marks, samples, key=lambda mark: mark[0])
-        return self.marks[min(place, len(self.marks) - 1)][1]
+        place = bisect_left(self.marks, samples, key=lambda mark: mark.samples)
+        return self.marks[min(place, len(self.marks) - 1)].characters

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from realtime.session.effects import StartReply
+from realtime.session.effects import PromptMessage, StartReply
 from realtime.session.items import Item, ItemReference
 from realtime.session.prompt import build_prompt
 from realtime.session.reply import Reply
@@ -49,17 +49,13 @@ def start_reply(
     unsaid: an item that is not in the conversation yet; a draft answers it.
     """
     settings = ctx.settings
-    items = list(_prompt_items(ctx, options))
-    if unsaid is not None:
-        items.append(unsaid)
-    instructions = settings.instructions if options.instructions is None else options.instructions
     request = ctx.ids.next_request("draft" if draft else "reply")
     speaks = shape.modality is Modality.AUDIO
     ctx.emit(
         StartReply(
             request=request,
             draft=draft,
-            messages=build_prompt(instructions, items, ctx.playback, ctx.now_ms, closing),
+            messages=reply_prompt(ctx, options, closing, unsaid),
             speak=speaks,
             voice=shape.voice,
             speed=settings.speed,
@@ -70,6 +66,21 @@ def start_reply(
         )
     )
     return Reply(request, speaks, shape.output_format.rate_hz, last_output_ms=ctx.now_ms)
+
+
+def reply_prompt(
+    ctx: Context,
+    options: ResponseOptions = STANDARD,
+    closing: str | None = None,
+    unsaid: Item | None = None,
+) -> tuple[PromptMessage, ...]:
+    """The messages that a reply of now would be asked with."""
+    items = list(_prompt_items(ctx, options))
+    if unsaid is not None:
+        items.append(unsaid)
+    own = options.instructions
+    instructions = ctx.settings.instructions if own is None else own
+    return build_prompt(instructions, items, ctx.playback, ctx.now_ms, closing)
 
 
 def _prompt_items(ctx: Context, options: ResponseOptions) -> Iterable[Item]:

@@ -82,6 +82,10 @@ class Response:
     def is_done(self) -> bool:
         return self.status is not ResponseStatus.IN_PROGRESS
 
+    @property
+    def has_words(self) -> bool:
+        return self.reply is not None and self.reply.has_words
+
     # ---- beginning -----------------------------------------------------------------------------
 
     def create(self, ctx: Context) -> None:

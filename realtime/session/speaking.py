@@ -51,6 +51,33 @@ class SpeakingRegion(Region[Speaking, Say]):
         )
 
     @property
+    def is_weighing(self) -> bool:
+        """Whether a sound may be a murmur that only wants the agent to go on.
+
+        So it may when a reply has been heard for a while, and more than its last words is to come.
+        """
+        response, ctx = self.response, self.ctx
+        reply = response.reply if response else None
+        track = ctx.playback.get(response.message_item_id or "") if response else None
+        if self.state not in (Speaking.SPEAKING, Speaking.HELD) or reply is None:
+            return False
+        closing_samples = ctx.policy.closing_ms * reply.rate_hz // 1000
+        unsent = reply.produced_samples - reply.sent_samples
+        return (
+            ctx.settings.interrupts_responses
+            and ctx.is_closely_paced
+            and track is not None
+            and track.heard_ms(ctx.now_ms) >= ctx.policy.opening_ms
+            and not (reply.ending is not None and unsent < closing_samples)
+        )
+
+    @property
+    def confirm_ms(self) -> int:
+        """How long a sound must last to be speech that means it."""
+        policy = self.ctx.policy
+        return policy.certain_ms if self.is_weighing else policy.confirm_ms[self.state]
+
+    @property
     def is_busy(self) -> bool:
         return self.state in (Speaking.WAITING, Speaking.SPEAKING, Speaking.HELD)
 
@@ -171,7 +198,8 @@ class SpeakingRegion(Region[Speaking, Say]):
     # ---- holding -------------------------------------------------------------------------------
 
     def hold(self, _: object) -> Speaking:
-        self.ctx.emit(HoldLane(VOICE_LANE))
+        request, fade = self._fade()
+        self.ctx.emit(HoldLane(VOICE_LANE, request, fade))
         self.ctx.deadlines.disarm(Due.STARVED)
         self.ctx.deadlines.arm(Due.HOLD, self.ctx.now_ms + self.ctx.policy.hold_ms)
         return Speaking.HELD
@@ -237,7 +265,7 @@ class SpeakingRegion(Region[Speaking, Say]):
             return
         silent_since_ms = max(ctx.playback.end_ms, reply.last_output_ms)
         since_ms = silent_since_ms if reply.is_used_up else ctx.now_ms
-        due_ms = since_ms + ctx.policy.starve_ms
+        due_ms = since_ms + ctx.policy.stall_ms(reply.has_words)
         if due_ms <= ctx.now_ms:
             self.fire(Say.STARVED)
         else:
@@ -262,12 +290,9 @@ class SpeakingRegion(Region[Speaking, Say]):
             ctx.deadlines.arm(Due.PLAYBACK_END, ctx.playback.end_ms)
             if self._queued is None:
                 return Speaking.TAIL
-        return self._next()
+        return self.end_tail(None)
 
     def end_tail(self, _: object) -> Speaking:
-        return self._next()
-
-    def _next(self) -> Speaking:
         """The lane is free: answer the turn that waited, or wait for the user."""
         self.ctx.deadlines.disarm(Due.HOLD)
         queued, self._queued = self._queued, None
@@ -283,7 +308,8 @@ class SpeakingRegion(Region[Speaking, Say]):
 
     def interrupt(self, _: object) -> Speaking:
         """The user talks: what was queued is answered together with what they say now."""
-        if self._queued is not None or not self._has_begun:
+        begun = self._has_begun and self.response is not None and self.response.has_words
+        if self._queued is not None or not begun:
             self.debt = Debt.ANSWER
             self._queued = None
         self._owe_rest()
@@ -331,16 +357,24 @@ class SpeakingRegion(Region[Speaking, Say]):
         """Fade, bump the epoch and clear, tell the terminals, abort, mark what was heard."""
         response, ctx = self.response, self.ctx
         assert response is not None
-        reply = response.reply
-        fade = 0
-        if reply is not None and response.message_item_id is not None:
-            unsent = reply.produced_samples - reply.sent_samples
-            fade = min(unsent, ctx.policy.fade_ms * reply.rate_hz // 1000)
-            response.fade(fade)
-        self._silence(reply.request if reply else None, fade)
+        request, fade = self._fade()
+        self._silence(request, fade)
         response.finish(ctx, ResponseStatus.CANCELLED, reason)
         self._observe()
         self._abort(response)
+
+    def _fade(self) -> tuple[str | None, int]:
+        """The request that sounds, and how many of its unsent samples end it without a click."""
+        response = self.response
+        reply = response.reply if response else None
+        if response is None or reply is None:
+            return None, 0
+        if response.message_item_id is None or self.state is not Speaking.SPEAKING:
+            return reply.request, 0
+        unsent = reply.produced_samples - reply.sent_samples
+        fade = min(unsent, self.ctx.policy.fade_ms * reply.rate_hz // 1000)
+        response.fade(fade)
+        return reply.request, fade
 
     def _silence(self, request: str | None, fade_samples: int) -> None:
         self._disarm()

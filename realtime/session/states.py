@@ -16,6 +16,7 @@ class Lifecycle(Enum):
 class Listening(Enum):
     QUIET = "quiet"
     ONSET_QUIET = "onset, from quiet"  # speech seen, not confirmed
+    MURMUR = "murmur"  # a short sound over the agent's speech has ended; its words are awaited
     ONSET_PAUSE = "onset, from a pause"
     TALKING = "talking"
     PAUSE = "pause"  # silence inside a turn, whose end is being judged

@@ -46,6 +46,7 @@ class Hear(Enum):
     VOICE_UP = "voice up"
     VOICE_DOWN = "voice down"
     CONFIRMED = "confirmed"
+    HEARD = "words heard"
     JUDGED = "judged"
     SILENCE_OVER = "silence over"  # server_vad's own silence
     WAITED = "waited"  # the patience of semantic_vad is over
@@ -101,6 +102,7 @@ _VOICED = Ignore("the voice is up already", never=True)
 _SILENT = Ignore("the voice is down already", never=True)
 _NO_PAUSE = Ignore("only a pause is waited out", never=True)
 _NOT_CONFIRMABLE = Ignore("only an onset is confirmed", never=True)
+_NO_TURN_HEARD = Ignore("no turn is listened to", never=True)
 _LATE_VERDICT = Ignore("a question dies with its pause; late answers match none", never=True)
 
 L = Listening
@@ -108,6 +110,7 @@ LISTENING: dict[tuple[Listening, Hear], Cell] = {
     (L.QUIET, Hear.VOICE_UP): Move("begin_onset", (L.ONSET_QUIET,)),
     (L.QUIET, Hear.VOICE_DOWN): _SILENT,
     (L.QUIET, Hear.CONFIRMED): _NOT_CONFIRMABLE,
+    (L.QUIET, Hear.HEARD): _NO_TURN_HEARD,
     (L.QUIET, Hear.JUDGED): _LATE_VERDICT,
     (L.QUIET, Hear.SILENCE_OVER): _NO_PAUSE,
     (L.QUIET, Hear.WAITED): _NO_PAUSE,
@@ -118,8 +121,9 @@ LISTENING: dict[tuple[Listening, Hear], Cell] = {
     (L.QUIET, Hear.DETECTION): Move("change_detection", (L.QUIET,)),
     (L.QUIET, Hear.DISCONNECT): Move("forget", (L.QUIET,)),
     (L.ONSET_QUIET, Hear.VOICE_UP): _VOICED,
-    (L.ONSET_QUIET, Hear.VOICE_DOWN): Move("drop_onset", (L.QUIET,)),
+    (L.ONSET_QUIET, Hear.VOICE_DOWN): Move("end_onset", (L.QUIET, L.MURMUR)),
     (L.ONSET_QUIET, Hear.CONFIRMED): Move("begin_turn", (L.TALKING,)),
+    (L.ONSET_QUIET, Hear.HEARD): Move("weigh_glimpse", (L.ONSET_QUIET, L.TALKING)),
     (L.ONSET_QUIET, Hear.JUDGED): _LATE_VERDICT,
     (L.ONSET_QUIET, Hear.SILENCE_OVER): _NO_PAUSE,
     (L.ONSET_QUIET, Hear.WAITED): _NO_PAUSE,
@@ -129,9 +133,23 @@ LISTENING: dict[tuple[Listening, Hear], Cell] = {
     (L.ONSET_QUIET, Hear.CLEAR): Move("clear_buffer", (L.ONSET_QUIET,)),
     (L.ONSET_QUIET, Hear.DETECTION): Move("change_detection", (L.ONSET_QUIET, L.QUIET)),
     (L.ONSET_QUIET, Hear.DISCONNECT): Move("forget", (L.QUIET,)),
+    (L.MURMUR, Hear.VOICE_UP): Move("resume_onset", (L.ONSET_QUIET,)),
+    (L.MURMUR, Hear.VOICE_DOWN): _SILENT,
+    (L.MURMUR, Hear.CONFIRMED): _NOT_CONFIRMABLE,
+    (L.MURMUR, Hear.HEARD): Move("weigh_murmur", (L.QUIET, L.PAUSE)),
+    (L.MURMUR, Hear.JUDGED): _LATE_VERDICT,
+    (L.MURMUR, Hear.SILENCE_OVER): _NO_PAUSE,
+    (L.MURMUR, Hear.WAITED): _NO_PAUSE,
+    (L.MURMUR, Hear.TOO_LONG): Ignore("a murmur is short", never=True),
+    (L.MURMUR, Hear.AUDIO_GAP): Ignore("it has been heard whole"),
+    (L.MURMUR, Hear.COMMIT): Move("commit_buffer", (L.QUIET,)),
+    (L.MURMUR, Hear.CLEAR): Move("clear_buffer", (L.QUIET,)),
+    (L.MURMUR, Hear.DETECTION): Move("change_detection", (L.MURMUR, L.QUIET)),
+    (L.MURMUR, Hear.DISCONNECT): Move("forget", (L.QUIET,)),
     (L.TALKING, Hear.VOICE_UP): _VOICED,
     (L.TALKING, Hear.VOICE_DOWN): Move("begin_pause", (L.PAUSE,)),
     (L.TALKING, Hear.CONFIRMED): _NOT_CONFIRMABLE,
+    (L.TALKING, Hear.HEARD): Move("read_ahead", (L.TALKING,)),
     (L.TALKING, Hear.JUDGED): _LATE_VERDICT,
     (L.TALKING, Hear.SILENCE_OVER): _NO_PAUSE,
     (L.TALKING, Hear.WAITED): _NO_PAUSE,
@@ -144,6 +162,7 @@ LISTENING: dict[tuple[Listening, Hear], Cell] = {
     (L.PAUSE, Hear.VOICE_UP): Move("suspect_speech", (L.ONSET_PAUSE,)),
     (L.PAUSE, Hear.VOICE_DOWN): _SILENT,
     (L.PAUSE, Hear.CONFIRMED): _NOT_CONFIRMABLE,
+    (L.PAUSE, Hear.HEARD): Move("consider_draft", (L.PAUSE,)),
     (L.PAUSE, Hear.JUDGED): Move("weigh", (L.PAUSE, L.QUIET)),
     (L.PAUSE, Hear.SILENCE_OVER): Move("end_turn", (L.QUIET,)),
     (L.PAUSE, Hear.WAITED): Move("end_turn", (L.QUIET,)),
@@ -156,6 +175,7 @@ LISTENING: dict[tuple[Listening, Hear], Cell] = {
     (L.ONSET_PAUSE, Hear.VOICE_UP): _VOICED,
     (L.ONSET_PAUSE, Hear.VOICE_DOWN): Move("fall_back", (L.PAUSE,)),
     (L.ONSET_PAUSE, Hear.CONFIRMED): Move("resume_turn", (L.TALKING,)),
+    (L.ONSET_PAUSE, Hear.HEARD): Ignore("a draft waits until the pause goes on"),
     (L.ONSET_PAUSE, Hear.JUDGED): Move("remember_verdict", (L.ONSET_PAUSE,)),
     (L.ONSET_PAUSE, Hear.SILENCE_OVER): Ignore("the silence is in doubt", never=True),
     (L.ONSET_PAUSE, Hear.WAITED): Ignore("the silence is in doubt", never=True),
@@ -219,7 +239,7 @@ SPEAKING: dict[tuple[Speaking, Say], Cell] = {
     (S.HELD, Say.COMMIT): Move("queue", (S.HELD,)),
     (S.HELD, Say.CREATE): _ONE_AT_A_TIME,
     (S.HELD, Say.FIRST_OUTPUT): _FIRST_WAS,
-    (S.HELD, Say.HOLD): _HELD_ALREADY,
+    (S.HELD, Say.HOLD): Ignore("a murmur that goes on finds it held"),
     (S.HELD, Say.RELEASE): Move("release", (S.SPEAKING, S.TAIL, S.IDLE, S.WAITING)),
     (S.HELD, Say.INTERRUPT): Move("interrupt", (S.IDLE,)),
     (S.HELD, Say.GENERATED): Move("stay_held", (S.HELD,)),

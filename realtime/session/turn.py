@@ -26,10 +26,12 @@ class Turn:
     asked: int = 0  # how many of the judge's questions were put
     judge_request: str | None = None
     probability: float | None = None  # the judge's last answer for this pause
-    wait_ms: int | None = None  # silence after which the turn ends whatever the judge says
+    is_unjudged: bool = False  # the judge has failed in this pause
 
     # What was heard, of this revision.
     recognition: str | None = None  # the request under way
+    is_listening: bool = False  # the recognition still takes what comes
+    glimpse: str = ""  # what was heard so far, of speech that goes on; may be revised
     text: str | None = None
     failure: tuple[str, str] | None = None  # (code, message) of the recognition
     end: int = 0  # where its audio ends, once decided
@@ -48,7 +50,7 @@ class Turn:
         self.asked = 0
         self.judge_request = None
         self.probability = None
-        self.wait_ms = None
+        self.is_unjudged = False
 
     def resume(self) -> None:
         """Speech goes on: what was heard and judged so far is of an older revision."""
@@ -56,6 +58,7 @@ class Turn:
         self.judge_request = None
         self.probability = None
         self.recognition = None
+        self.is_listening = False
         self.text = None
         self.failure = None
         self.transcript_ms = None

@@ -11,6 +11,7 @@ from realtime.session.effects import (
     DropAudio,
     FileAudio,
     KeepAudio,
+    Listen,
     Recognise,
     RecogniseHandle,
 )
@@ -47,8 +48,12 @@ class TurnListener(Protocol):
 
     def turn_failed(self, turn: Turn, code: str, message: str) -> None: ...
 
+    def turn_glimpsed(self, turn: Turn) -> None:
+        """Some words of a turn that goes on are known."""
+        ...
+
     def turn_heard(self, turn: Turn) -> None:
-        """The text of the turn so far is known."""
+        """All that can be known of the turn's words so far is known: its text, or its failure."""
         ...
 
     def item_transcribed(self, item_id: str) -> None:
@@ -97,11 +102,30 @@ class Turns:
 
     # ---- recognition ---------------------------------------------------------------------------
 
+    def listen(self, turn: Turn, *, is_urgent: bool = False) -> None:
+        """Hear the turn's audio as it comes."""
+        ctx = self.ctx
+        wanted = ctx.settings.transcription
+        request = turn.recognition = ctx.ids.next_request("hear")
+        turn.is_listening = True
+        self._heard_by[request] = turn
+        ctx.emit(
+            Listen(
+                request,
+                turn.number,
+                turn.start,
+                wanted.language if wanted else None,
+                wanted.prompt if wanted else None,
+                is_urgent,
+            )
+        )
+
     def recognise(self, turn: Turn) -> None:
         """Hear the turn's audio up to now."""
-        ctx = self.ctx
         turn.failure = None
-        turn.recognition = self._request_recognition(turn, ctx.position)
+        request = turn.recognition if turn.is_listening else None
+        turn.is_listening = False
+        turn.recognition = self._request_recognition(turn, self.ctx.position, request)
         self._heard_by[turn.recognition] = turn
 
     def cancel_recognition(self, turn: Turn) -> None:
@@ -110,10 +134,11 @@ class Turns:
             self.ctx.deadlines.disarm(Due.TRANSCRIPT, turn.recognition)
             self.ctx.abort(turn.recognition)
             turn.recognition = None
+            turn.is_listening = False
 
-    def _request_recognition(self, turn: Turn, end: int) -> str:
+    def _request_recognition(self, turn: Turn, end: int, request: str | None = None) -> str:
         ctx = self.ctx
-        request = ctx.ids.next_request("hear")
+        request = request or ctx.ids.next_request("hear")
         wanted = ctx.settings.transcription
         ctx.emit(
             Recognise(
@@ -150,12 +175,20 @@ class Turns:
         allowed_ms = self.ctx.policy.transcript_deadline_ms + audio_ms
         self.ctx.deadlines.arm(Due.TRANSCRIPT, self.ctx.now_ms + allowed_ms, request)
 
+    def glimpse(self, request: str, text: str) -> None:
+        """Words of a turn that goes on; they end nothing."""
+        turn = self._heard_by.get(request)
+        if turn is not None:
+            turn.glimpse = text.strip()
+            self.listener.turn_glimpsed(turn)
+
     def hear(self, request: str, text: str) -> None:
         """A final transcript came; one that nobody waits for is dropped."""
         self.ctx.deadlines.disarm(Due.TRANSCRIPT, request)
         turn = self._heard_by.pop(request, None)
         if turn is not None:
             turn.recognition = None
+            turn.is_listening = False
             turn.text = text.strip()
             turn.transcript_ms = self.ctx.now_ms
             self.listener.turn_heard(turn)
@@ -174,7 +207,9 @@ class Turns:
         turn = self._heard_by.pop(request, None)
         if turn is not None:
             turn.recognition = None
+            turn.is_listening = False
             turn.failure = (code, message)
+            self.listener.turn_heard(turn)
             self._conclude()
         elif request in self._items:
             awaited = self._items.pop(request)
@@ -209,7 +244,8 @@ class Turns:
         """The turn is over; it becomes an item, or nothing, when its text is known."""
         turn.end = position
         turn.turn_end_ms = self.ctx.now_ms
-        if turn.text is None and turn.recognition is None and turn.failure is None:
+        is_unheard = turn.recognition is None and turn.failure is None
+        if turn.text is None and (is_unheard or turn.is_listening):
             self.recognise(turn)
         self._ended.append(turn)
         self._conclude()

@@ -22,6 +22,8 @@ REQUEST = WriteRequest("r1", (Message("user", "hi"),))
 async def talking_to(
     *behaviours: Behaviour, **options: Any
 ) -> AsyncIterator[tuple[ChatServer, OpenAIWriter]]:
+    """The second try follows the first at once, unless `options` say otherwise."""
+    options = {"retry_delay_ms": 1} | options
     server = ChatServer(behaviours)
     async with server.listen():
         writer = OpenAIWriter(OpenAIWriterOptions(base_url=server.base_url, model="m", **options))

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 import pytest
@@ -61,8 +61,11 @@ def with_cascade(cascade: C, body: Callable[[C], Awaitable[None]]) -> None:
     run_virtual(main())
 
 
-def scripted(script: list[Step], speaker: FakeSpeaker | None = None, **timing: int) -> FakeCascade:
-    return FakeCascade(writer=FakeWriter([script]), speaker=speaker, timing=ReplyTiming(**timing))
+def scripted(
+    script: list[Step], speaker: FakeSpeaker | None = None, pause_ms: int = 150, **timing: Any
+) -> FakeCascade:
+    chosen = ReplyTiming(pause_ms, **timing)
+    return FakeCascade(writer=FakeWriter([script]), speaker=speaker, timing=chosen)
 
 
 async def collect(stream: ports.ReplyStream) -> tuple[list[ReplyOutput], StageError | None]:
@@ -86,8 +89,9 @@ def check_order(outputs: list[ReplyOutput]) -> None:
         match output:
             case TextDelta(text):
                 shown += len(text)
-            case SpeechDelta(text_end=text_end):
-                assert heard <= text_end <= shown
+            case SpeechDelta(text_end=text_end, words=words):
+                ends = [heard, *(word.text_end for word in words), text_end]
+                assert ends == sorted(ends) and text_end <= shown
                 heard = text_end
             case Finished():
                 assert number == len(outputs) - 1
@@ -232,9 +236,9 @@ def test_a_failing_writer_ends_the_reply_after_what_was_spoken() -> None:
         check_order(outputs)
         assert text_of(outputs) == "I can help you with that, if "
         spoken = "".join(text for _, text in cascade.speaker.pushed)
-        assert spoken == "I can help you "
+        assert spoken == "I can help you with that, "
         speech = [output for output in outputs if isinstance(output, SpeechDelta)]
-        assert len(speech) == 4 and speech[-1].text_end == len(spoken)
+        assert len(speech) == 6 and speech[-1].text_end == len(spoken)
 
     with_cascade(scripted(script, FakeSpeaker(first_ms=500, real_time_factor=0.5)), body)
 

@@ -19,6 +19,7 @@ from pipelines.types import (
     SpeakRequest,
     StageError,
     TextDelta,
+    WordEnd,
     WriteRequest,
 )
 
@@ -157,6 +158,8 @@ def test_a_speaker_keeps_its_times_and_counts_its_characters() -> None:
         seen = [(round(now_ms()), delta) async for delta in stream]
         assert [(at, delta.text_end) for at, delta in seen] == [(140, 4), (240, 9), (340, 14)]
         assert all(len(delta.samples) == 1600 and delta.rate_hz == 8000 for _, delta in seen)
+        words = [delta.words for _, delta in seen]
+        assert words == [(WordEnd(1600, end),) for end in (3, 8, 14)]
         assert all(delta.samples.dtype == np.float32 for _, delta in seen)
         assert 0.2 < float(np.abs(seen[0][1].samples).max()) < 0.4
         await speaker.close()

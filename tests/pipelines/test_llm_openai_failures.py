@@ -167,7 +167,8 @@ def test_silence_before_and_between_tokens_ends_the_request() -> None:
                 outputs, error = await failure(writer)
                 assert (outputs, error.code) == ([], "llm_timeout")
                 assert "wrote nothing" in error.message
-        async with talking_to(streams(event(content="Well"), then=hang), **options) as (_, writer):
+        begun = streams(event(content="Well"), then=hang)
+        async with talking_to(begun, token_timeout_ms=40) as (_, writer):
             outputs, error = await failure(writer)
             assert (outputs, error.code) == ([TextDelta("Well")], "llm_timeout")
 

@@ -72,6 +72,12 @@ def test_an_empty_file_is_the_defaults(tmp_path: Path) -> None:
         ("server:\n  keys: [short]\n", ":2: 'server.keys': a key needs 16 or more"),
         ("server:\n  origins: ['*']\n", ":2: 'server.origins': '*' is no web origin"),
         ("session:\n  drafts: perhaps\n", ":2: 'session.drafts' is 'perhaps'; allowed: true or"),
+        (
+            "reply:\n  filler_after_ms: soon\n",
+            ":2: 'reply.filler_after_ms': 'soon' is no time; write milliseconds, auto or null",
+        ),
+        ("reply:\n  filler_after_ms: -1\n", ":2: 'reply.filler_after_ms': -1 is no time"),
+        ("reply:\n  apology: 7\n", ":2: 'reply.apology' is 7; allowed: text"),
         ("server: {port: 1}\nserver: {port: 2}\n", ":2: 'server' is set twice"),
         ("server: [1\nport: 2\n", ":2: not valid YAML: "),
         ("server:\n\t- x\n", ":2: not valid YAML: found character"),
@@ -135,3 +141,15 @@ def test_drafts_are_off_with_a_remote_writer_unless_wanted(tmp_path: Path) -> No
     assert Settings().drafts
     assert not load_settings(write(tmp_path, remote), {}).drafts
     assert load_settings(write(tmp_path, remote + "session: {drafts: true}\n"), {}).drafts
+
+
+def test_fillers_are_said_for_a_remote_writer_unless_the_file_says_otherwise(
+    tmp_path: Path,
+) -> None:
+    remote = "stages: {writer: {kind: openai, url: 'http://h/v1', model: m}}\n"
+    assert Settings().filler_after_ms is None
+    assert load_settings(write(tmp_path, remote), {}).filler_after_ms == 2000
+    silent = remote + "reply: {filler_after_ms: null}\n"
+    assert load_settings(write(tmp_path, silent), {}).filler_after_ms is None
+    always = load_settings(write(tmp_path, "reply: {filler_after_ms: 900, fillers: [Hm.]}\n"), {})
+    assert (always.filler_after_ms, always.reply.fillers) == (900, ("Hm.",))

@@ -26,7 +26,7 @@ def so_far(_: None, request: SpeakRequest, texts: list[str], ticket: Ticket) -> 
 
 @asynccontextmanager
 async def started():
-    previews = Previews(so_far, lambda request: request.voice == "eager", len, every=3)
+    previews = Previews(so_far, len, every=lambda request: 3 if request.voice == "eager" else None)
     stage: Stage = OneShotStage(
         "ears", lambda progress: None, whole, CpuToken(), gather=True, previews=previews
     )

@@ -37,3 +37,12 @@ def test_loud_samples_clip_and_do_not_wrap() -> None:
     assert to_int16(np.array([1.0, 2.0, -1.0, -2.0], dtype=np.float32)).tolist() == [
         *(32767, 32767, -32768, -32768)
     ]
+
+
+def test_a_forgotten_ring_holds_nothing_and_still_takes_samples() -> None:
+    ring = Ring(100)
+    ring.write(np.full(50, 0.5, dtype=np.float32))
+    ring.forget()
+    ring.write(np.full(50, 0.5, dtype=np.float32))
+    assert ring.position == 100
+    assert len(ring.read(0, 100)) <= 1

@@ -19,7 +19,9 @@ WEB = Path(__file__).resolve().parents[3] / "web"
 
 def get(path: str, readiness: Readiness, *, key: str | None = None, keys: tuple[str, ...] = ()):
     app = FastAPI()
-    app.include_router(create_routes(readiness, model=lambda: "qwen", live=lambda: 3, keys=keys))
+    app.include_router(
+        create_routes(readiness, model=lambda: "qwen", live=lambda: {"sessions": 3}, keys=keys)
+    )
     app.mount("/", Pages(WEB))
     headers = {} if key is None else {"Authorization": f"Bearer {key}"}
 

@@ -84,6 +84,7 @@ class ScriptedStream:
         self.pushed: list[Samples] = []
         self.urgencies: list[Urgency] = []
         self.is_aborted = False
+        self.has_finished = asyncio.Event()  # nothing more is pushed
         self._is_open = True
         cascade.active += 1
 
@@ -91,7 +92,7 @@ class ScriptedStream:
         self.pushed.append(item)
 
     async def finish(self) -> None:
-        pass
+        self.has_finished.set()
 
     async def __aiter__(self) -> AsyncIterator[Any]:
         async for output in self._script():
@@ -163,6 +164,7 @@ class ScriptedCascade:
         self.calls["recognise"] += 1
 
         async def script() -> AsyncIterator[Transcript]:
+            await stream.has_finished.wait()
             if self.recognise_gate is not None:
                 await self.recognise_gate.wait()
             self.heard.append(np.concatenate(stream.pushed))

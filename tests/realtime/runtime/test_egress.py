@@ -66,7 +66,7 @@ def test_unfinished_audio_leaves_in_whole_frames() -> None:
 
 
 def test_nothing_leaves_before_it_is_attached() -> None:
-    egress = Egress()
+    egress = Egress(lead_ms=None)
     egress.open("draft", PCM)
     egress.add("draft", ramp(0, 10 * FRAME))
     assert egress.next_due_ms() is None

@@ -8,7 +8,7 @@ import logging
 import pytest
 
 from pipelines.fakes.virtual_time import run_virtual
-from realtime.observe.loop_lag import watch_loop_lag
+from realtime.observe.loop_lag import RecentLag, watch_loop_lag
 from realtime.observe.metrics import Count, Histogram, Metrics
 from realtime.runtime.clock import LoopClock, ManualClock
 
@@ -45,10 +45,19 @@ def test_a_turn_is_counted_and_told_in_one_line(caplog: pytest.LogCaptureFixture
     assert metrics.snapshot()["turn_first_sent_ms_max"] == 420
 
 
-def test_a_blocked_loop_shows() -> None:
+def test_the_recent_lag_forgets_what_was_long_ago() -> None:
+    recent = RecentLag()
+    assert recent.view() == {"p50": 0.0, "p99": 0.0, "max": 0.0}
+    recent.observe(900.0)
+    for lag_ms in range(1, 401):
+        recent.observe(float(lag_ms))
+    assert recent.view() == {"p50": 200.0, "p99": 396.0, "max": 400.0}
+
+
+def test_a_loop_that_keeps_time_has_no_lag() -> None:
     async def main() -> Metrics:
         metrics = Metrics()
-        watching = asyncio.create_task(watch_loop_lag(metrics))
+        watching = asyncio.create_task(watch_loop_lag(metrics, RecentLag()))
         await asyncio.sleep(1.0)
         watching.cancel()
         await asyncio.wait({watching})

@@ -197,7 +197,8 @@ def test_fifteen_mebibytes_at_once_are_heard_and_answered() -> None:
         assert 14 * 2**20 < len(data) <= 15 * 2**20
         transport.client_sends(append(data), {"type": "nonsense"})
         stopped = await transport.until("input_audio_buffer.speech_stopped")
-        assert 30_700 < stopped["audio_end_ms"] < 31_300
+        # A draft may still be on its way while the audio rushes past: its limit is 1.5 s.
+        assert 30_700 < stopped["audio_end_ms"] < 32_300
         await transport.until("response.done")
         await transport.until("error")  # what was sent behind the audio is handled behind it
         transport.client_leaves()

@@ -13,6 +13,7 @@ from pipelines.fakes.virtual_time import run_virtual
 from pipelines.types import Samples
 from realtime.protocol.decode import decode
 from realtime.protocol.messages import ClientMessage
+from realtime.runtime.egress import DEFAULT_LEAD_MS
 from realtime.runtime.shell import SessionSetup
 from realtime.runtime.simulate import Simulation, simulate
 from realtime.session.notices import (
@@ -56,7 +57,7 @@ def test_turns_are_answered_at_the_pace_of_their_playing() -> None:
     assert [notice.response.status for _, notice in done] == [ResponseStatus.COMPLETED]
     assert sum(len(frame.samples) for _, frame in simulation.frames) == 72_000
     first_ms, last_ms = simulation.frames[0][0], simulation.frames[-1][0]
-    assert last_ms - first_ms == pytest.approx(3000 - 1000, abs=72)
+    assert last_ms - first_ms == pytest.approx(3000 - DEFAULT_LEAD_MS, abs=72)
     assert cascade.active == 0 and simulation.open_requests == 0
 
 

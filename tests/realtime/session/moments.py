@@ -39,7 +39,22 @@ def reach_speaking(state: Speaking, is_behind: bool) -> Script:
     return script
 
 
+def reach_murmur() -> Script:
+    """A long reply that has been heard for a while, and a short sound over it."""
+    script = Script(SemanticVad(), hears=None, judges=None, drafts=True, lead_ms=200)
+    script.create()
+    script.write("Once upon a time there was a ship. ")
+    script.speak(9000)
+    script.wait(1000)
+    script.say(256)
+    script.silence(64)
+    assert script.hearing is Listening.MURMUR
+    return script
+
+
 def reach_listening(state: Listening, _: bool) -> Script:
+    if state is Listening.MURMUR:
+        return reach_murmur()
     script = Script(SemanticVad(), hears=None, judges=None, drafts=True)
     if state is Listening.ONSET_QUIET:
         script.say(32)
@@ -73,6 +88,11 @@ def _hear(script: Script) -> None:
         script.hear("So it is")
 
 
+def _glimpse(script: Script) -> None:
+    if script.live(fx.Listen):
+        script.glimpse("No, wait a moment")
+
+
 def _judge(script: Script) -> None:
     if script.live(fx.AskJudge):
         script.verdict(0.9)
@@ -101,6 +121,7 @@ def _trickle(script: Script) -> None:
 
 EVENTS: dict[str, Callable[[Script], object]] = {
     "the text of a turn": _hear,
+    "some words": _glimpse,
     "a verdict": _judge,
     "sound of the reply": _with_reply(_speak),
     "a call": _with_reply(lambda script: script.call("look", "{}")),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from realtime.session.effects import CutLane, PlayReply
+from realtime.session.effects import CutLane, HoldLane, PlayReply
 
 FRAME_MS = 40
 LEAD_MS = 1000.0
@@ -71,9 +71,20 @@ class PacedEgress:
             lane.queue.append(play.request)
             self.heard[play.item_id] = reply
 
-    def hold(self, lane: str) -> None:
-        assert not self._lane(lane).is_held
-        self._lane(lane).is_held = True
+    def hold(self, hold: HoldLane, now_ms: float) -> PlayReply | None:
+        """Send nothing more; the reply returned sends its fade at once."""
+        lane = self._lane(hold.lane)
+        assert not lane.is_held
+        lane.is_held = True
+        reply = self.replies.get(hold.request or "")
+        if not hold.fade_samples or reply is None:
+            return None
+        assert hold.fade_samples <= reply.produced - reply.sent, f"{hold} fades what is not there"
+        start_ms = max(lane.heard_until_ms, now_ms)
+        reply.played.append((start_ms, hold.fade_samples))
+        reply.sent += hold.fade_samples
+        lane.heard_until_ms = start_ms + hold.fade_samples * 1000 / reply.rate_hz
+        return reply.play
 
     def release(self, lane: str) -> None:
         assert self._lane(lane).is_held

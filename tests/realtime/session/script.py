@@ -36,7 +36,7 @@ RATE_HZ = 24_000
 SERVER_VAD = ServerVad()
 N = TypeVar("N", bound=Notice)
 E = TypeVar("E", bound=Effect)
-Work = fx.Recognise | fx.RecogniseHandle | fx.AskJudge | fx.StartReply
+Work = fx.Listen | fx.Recognise | fx.RecogniseHandle | fx.AskJudge | fx.StartReply | fx.PrepareReply
 
 
 class Script:
@@ -52,6 +52,7 @@ class Script:
         profile: str = "browser",
         settings: SessionSettings | None = None,
         is_open: bool = True,
+        lead_ms: float | None = None,
     ) -> None:
         self.machine = Machine()
         self.hears, self.judges = hears, judges
@@ -70,7 +71,7 @@ class Script:
             turn_detection=turn_detection, transcription=Transcription()
         )
         if is_open:
-            self.step(ev.Opened(7, base, profile, drafts, 0))
+            self.step(ev.Opened(7, base, profile, drafts, 0, lead_ms))
 
     # ---- the shell -----------------------------------------------------------------------------
 
@@ -102,6 +103,11 @@ class Script:
                 self.works[request] = effect
                 if self.hears is not None:
                     self._answers.append(ev.TranscriptFinal(request, self.hears))
+            case fx.Listen(request):
+                self.works[request] = effect
+            case fx.PrepareReply(request):
+                self.works[request] = effect
+                self._answers.append(ev.ReplyFinished(request, "length"))
             case fx.AskJudge(request):
                 self.works[request] = effect
                 if self.judges is not None:
@@ -120,8 +126,10 @@ class Script:
             case fx.PlayReply():
                 assert effect.request not in self.drafts, "a draft is played"
                 self.egress.attach(effect)
-            case fx.HoldLane(lane):
-                self.egress.hold(lane)
+            case fx.HoldLane():
+                play = self.egress.hold(effect, self.now_ms)
+                if play is not None:
+                    self.wire.take_audio(play.response_id, play.item_id, play.output_index)
             case fx.ReleaseLane(lane):
                 self.egress.release(lane)
             case fx.CutLane():
@@ -219,6 +227,10 @@ class Script:
         del self.works[asked[0].request]
         self.step(ev.TranscriptFinal(asked[0].request, text))
 
+    def glimpse(self, text: str) -> None:
+        """A partial transcript of the turn that is listened to."""
+        self.step(ev.TranscriptPartial(self.live(fx.Listen)[-1].request, text))
+
     def verdict(self, probability: float) -> None:
         request = self.live(fx.AskJudge)[0].request
         del self.works[request]
@@ -227,11 +239,17 @@ class Script:
     def write(self, text: str, request: str | None = None) -> None:
         self.step(ev.ReplyText(request or self.reply, text))
 
-    def speak(self, ms: int, text_end: int = 10**6, request: str | None = None) -> None:
+    def speak(
+        self,
+        ms: int,
+        text_end: int = 10**6,
+        request: str | None = None,
+        words: tuple[tuple[int, int], ...] = (),
+    ) -> None:
         """Audio whose end speaks the text up to `text_end`, by default all of it."""
         request = request or self.reply
         self.egress.add(request, ms * RATE_HZ // 1000)
-        self.step(ev.ReplyAudio(request, ms * RATE_HZ // 1000, text_end))
+        self.step(ev.ReplyAudio(request, ms * RATE_HZ // 1000, text_end, words))
 
     def call(self, name: str, arguments: str, index: int = 0, call_id: str = "call_a") -> None:
         self.step(ev.ReplyToolCall(self.reply, index, call_id, name, arguments))

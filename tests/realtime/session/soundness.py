@@ -53,6 +53,9 @@ def _check_deadlines(script: Script) -> None:
     assert armed(Due.DRAIN) == (machine.lifecycle is Lifecycle.DRAINING)
     subjects = machine.ctx.deadlines._at_ms
     awaited = set(machine.turns._heard_by) | set(machine.turns._items)
+    turn = machine.listening.turn
+    if turn is not None and turn.is_listening:
+        awaited.discard(turn.recognition or "")  # bounded by the turn's own length
     assert {subject for due, subject in subjects if due is Due.TRANSCRIPT} == awaited
     assert {subject for due, subject in subjects if due is Due.TOOL} == machine.ctx.tools._pending
     sides = set(machine.side._responses)
@@ -66,7 +69,8 @@ def _check_regions(script: Script) -> None:
     assert hearing.state is Listening.QUIET or not is_manual
     if machine.lifecycle in (Lifecycle.LIVE, Lifecycle.DRAINING):
         assert (hearing.turn is None) == (hearing.state is Listening.QUIET and not is_manual)
-    assert hearing.voice.is_up == (hearing.state in (*ONSETS, Listening.TALKING))
+    is_voiced = hearing.state in (*ONSETS, Listening.TALKING)
+    assert hearing.voice.is_up == (is_voiced and hearing.state is not Listening.MURMUR)
     if hearing.turn is not None and hearing.state in IN_TURN:
         assert hearing.turn.is_announced
     if speaking.state in (Speaking.HELD, Speaking.HELD_TAIL):
@@ -94,6 +98,7 @@ def _check_work(script: Script) -> None:
     known = set(machine.turns._heard_by) | set(machine.turns._items)
     turn, response = machine.listening.turn, machine.speaking.response
     known |= {turn.judge_request or ""} if turn else set()
+    known |= {machine.preparation._request or ""}
     replies = [response.reply] if response and not response.is_done else []
     replies += [machine.drafting.reply]
     replies += [side.reply for side in machine.side._responses.values()]

@@ -67,8 +67,9 @@ def test_an_interruption_happens_in_its_fixed_order() -> None:
         "Observe",
         "Abort",
     ]
-    (cut,) = script.done(fx.CutLane)
-    assert cut.fade_samples == 5 * RATE_HZ // 1000
+    # What sounded was faded out when it was held: the cut itself is silent.
+    (held,), (cut,) = script.done(fx.HoldLane), script.done(fx.CutLane)
+    assert (held.fade_samples, cut.fade_samples) == (5 * RATE_HZ // 1000, 0)
     (done,) = script.told(ResponseDone)
     assert (done.response.status, done.response.reason) == ("cancelled", "turn_detected")
     assert done.response.output[0].status is ItemStatus.INCOMPLETE

@@ -54,7 +54,8 @@ def test_the_draft_of_the_turn_becomes_its_answer_and_leaves_at_once() -> None:
     script = drafting()
     draft = script.reply
     script.silence(64)
-    script.verdict(0.9)
+    script.verdict(1.0)
+    script.silence(448)
     assert fx.AdoptReply(draft) in script.effects
     assert script.speaking is Speaking.SPEAKING
     assert script.egress.heard, "sound leaves in the same step"
@@ -71,7 +72,8 @@ def test_a_finished_draft_of_calls_alone_is_a_whole_response() -> None:
     script.silence(224)
     script.call("look", "{}")
     script.finish("tool_calls")
-    script.verdict(0.9)
+    script.verdict(1.0)
+    script.silence(448)
     (done,) = script.told(ResponseDone)
     assert done.response.status == "completed" and done.response.output[0].name == "look"
 
@@ -135,7 +137,8 @@ def test_an_answer_to_a_stale_draft_starts_afresh() -> None:
     script = drafting()
     script.type("In Rome, I mean.")
     script.silence(64)
-    script.verdict(0.9)
+    script.verdict(1.0)
+    script.silence(448)
     started = script.done(fx.StartReply)
     assert [s.draft for s in started] == [True, False]
     assert script.told(ResponseCreated)
@@ -146,7 +149,8 @@ def test_a_failing_draft_is_silent_and_the_turn_gets_its_own_reply() -> None:
     script.fail()
     assert not script.told(ErrorRaised)
     script.silence(64)
-    script.verdict(0.9)
+    script.verdict(1.0)
+    script.silence(448)
     assert script.speaking is Speaking.WAITING and not script.done(fx.StartReply)[1].draft
 
 
@@ -170,7 +174,8 @@ def test_a_turn_that_queues_behind_a_response_takes_no_draft_with_it() -> None:
     script = drafting()
     script.create()
     script.silence(64)
-    script.verdict(0.9)
+    script.verdict(1.0)
+    script.silence(448)
     assert script.drafting is Drafting.NONE
     assert len(script.told(ResponseCreated)) == 1
 

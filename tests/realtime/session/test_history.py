@@ -6,7 +6,7 @@ import pytest
 
 from realtime.session import effects as fx
 from realtime.session import events as ev
-from realtime.session.prompt import NO_RESULT
+from realtime.session.prompt import INTERRUPTED, NO_RESULT
 from realtime.session.settings import ServerVad
 from tests.realtime.session.script import Script, text_only
 
@@ -67,8 +67,17 @@ def test_the_interrupted_reply_stands_before_the_turn_that_interrupted_it() -> N
     script = speaking(2048)
     script.hears = "Stop!"
     script.ask()
+    assert [role for role, _ in script.prompt] == ["user", "assistant", "system", "user"]
+    assert script.prompt[-2:] == [("system", INTERRUPTED), ("user", "Stop!")]
+
+
+def test_the_model_is_told_that_it_was_interrupted_only_where_it_was() -> None:
+    script = Script()
+    script.ask()
+    script.answer("It is noon.", 800)
+    script.silence(2000)
+    script.ask()
     assert [role for role, _ in script.prompt] == ["user", "assistant", "user"]
-    assert script.prompt[-1] == ("user", "Stop!")
 
 
 def test_words_heard_in_the_tail_of_a_finished_reply_are_kept() -> None:

@@ -94,7 +94,7 @@ def test_two_700_ms_pauses_in_one_sentence_make_one_turn() -> None:
         script.silence(704)
     script.say(640)
     script.judges = 0.9
-    script.silence(320)
+    script.silence(704)
     assert len(script.told(SpeechStarted)) == len(script.told(InputCommitted)) == 1
     assert script.live(fx.StartReply)
 
@@ -140,11 +140,40 @@ def test_a_failed_recognition_of_half_a_turn_does_not_fail_the_whole() -> None:
 # ---- semantic_vad ------------------------------------------------------------------------------
 
 
-def test_a_sure_judge_ends_the_turn_at_once() -> None:
-    script = Script(SemanticVad(), judges=0.9)
+def test_a_sure_judge_ends_the_turn_once_a_breath_is_over() -> None:
+    script = Script(SemanticVad(), judges=1.0)
     script.say(640)
-    script.silence(192)
-    assert script.told(SpeechStopped)[0].audio_end_ms == 640 + 192
+    script.silence(1000)
+    assert script.told(SpeechStopped)[0].audio_end_ms == 640 + 608
+
+
+def test_a_turn_whose_answer_is_coming_is_listened_to_until_it_can_be_heard() -> None:
+    script = Script(SemanticVad(), judges=1.0, drafts=True)
+    script.say(640)
+    script.silence(800)
+    assert not script.told(SpeechStopped)
+    script.write("It is noon.")
+    assert not script.told(SpeechStopped)
+    script.speak(400)
+    assert script.told(SpeechStopped)[0].audio_end_ms == 640 + 800
+    assert script.egress.heard, "the answer leaves in the same step"
+
+
+def test_a_slow_answer_does_not_hold_the_end_of_a_turn_back_for_long() -> None:
+    script = Script(SemanticVad(), judges=1.0, drafts=True)
+    script.say(640)
+    script.silence(2000)
+    assert script.told(SpeechStopped)[0].audio_end_ms == 640 + 1504
+
+
+def test_a_turn_that_trails_off_is_waited_for() -> None:
+    ends_ms = {}
+    for text in ("I would like to fly to Rome.", "I would like to fly to Rome and."):
+        script = Script(SemanticVad(), judges=0.2, hears=text)
+        script.say(640)
+        script.silence(3000)
+        ends_ms[text] = script.told(SpeechStopped)[0].audio_end_ms - 640
+    assert list(ends_ms.values()) == [1056, 2016]
 
 
 @pytest.mark.parametrize(
@@ -173,14 +202,13 @@ def test_eagerness_decides_what_a_doubtful_verdict_is_worth() -> None:
         script.say(640)
         script.silence(9000)
         ends_ms[eagerness] = script.told(SpeechStopped)[0].audio_end_ms - 640
-    assert ends_ms[Eagerness.HIGH] == 192
-    assert 1150 < ends_ms[Eagerness.MEDIUM] < ends_ms[Eagerness.LOW] < 8000
+    assert ends_ms[Eagerness.HIGH] < ends_ms[Eagerness.MEDIUM] < ends_ms[Eagerness.LOW]
 
 
 def test_the_judge_is_asked_at_its_four_silences_and_no_more() -> None:
     script = Script(SemanticVad(eagerness=Eagerness.LOW), judges=0.0)
     script.say(640)
-    script.silence(7000)
+    script.silence(2000)
     asked_ms = [ask.end / 16 - 640 for ask in script.done(fx.AskJudge)]
     assert asked_ms == [192, 448, 768, 1152]
 
@@ -230,7 +258,7 @@ def test_a_verdict_during_a_click_counts_once_the_click_is_known_for_one() -> No
     script.verdict(0.9)
     assert script.hearing is Listening.ONSET_PAUSE
     assert not script.told(SpeechStopped)
-    script.silence(96)
+    script.silence(416)
     assert script.told(SpeechStopped)
 
 
@@ -264,6 +292,8 @@ def test_after_a_verdict_no_gap_of_audio_is_waited_for() -> None:
     script.say(640)
     script.silence(224)
     script.verdict(0.9)
+    script.silence(480)
+    assert script.hearing is Listening.QUIET
     before = len(script.effects)
     script.wait(3000)
     assert not [e for e in script.effects[before:] if isinstance(e, fx.ResetHearing)]

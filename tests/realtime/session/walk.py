@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from random import Random
@@ -45,7 +46,13 @@ class Walk(Script):
 
     def __init__(self, dice: Random) -> None:
         detection = dice.choice(DETECTIONS)
-        super().__init__(detection, hears=None, judges=None, drafts=dice.random() < 0.7)
+        super().__init__(
+            detection,
+            hears=None,
+            judges=None,
+            drafts=dice.random() < 0.7,
+            lead_ms=200 if dice.random() < 0.6 else None,
+        )
         self.dice = dice
         self.after_step = lambda: check(self)
         self.written: dict[str, _Written] = {}
@@ -59,6 +66,7 @@ class Walk(Script):
             self.some_flicker: 3,
             self.some_time: 6,
             self.transcript: 12,
+            self.some_words: 6,
             self.judgement: 5,
             self.reply_text: 8,
             self.reply_audio: 12,
@@ -193,7 +201,11 @@ class Walk(Script):
         if self.dice.random() < 0.1:
             self.step(ev.TranscriptFailed(request, "asr_failed", "It failed."))
         else:
-            self.step(ev.TranscriptFinal(request, self.dice.choice(("", " ", "So it is", "No"))))
+            self.step(ev.TranscriptFinal(request, self.dice.choice(("", " ", "So it is", "Yeah."))))
+
+    def some_words(self) -> None:
+        if self.live(fx.Listen):
+            self.glimpse(self.dice.choice(("Mm-hm.", "No, wait a moment", "So", "")))
 
     def judgement(self) -> None:
         asked = self.live(fx.AskJudge)
@@ -228,9 +240,18 @@ class Walk(Script):
         if request not in self.egress.replies or not self.written[request].text:
             return
         written, ms = self.written[request], self.dice.choice((10, 40, 200, 700, 2500))
+        words = self._word_ends(written, ms) if self.dice.random() < 0.5 else ()
         written.samples += ms * RATE_HZ // 1000
-        written.marks.append((written.samples, len(written.text)))
-        self.speak(ms, len(written.text), request)
+        written.marks += [*words, (written.samples, len(written.text))]
+        self.speak(ms, len(written.text), request, words)
+
+    def _word_ends(self, written: _Written, ms: int) -> tuple[tuple[int, int], ...]:
+        """Somewhere in the next `ms` of audio, or a little beyond; and now and then a pause."""
+        spoken = written.marks[-1][1] if written.marks else 0
+        fresh = [found.end() for found in re.finditer(r"\S+", written.text) if found.end() > spoken]
+        ends = sorted([*fresh, *(end for end in fresh if self.dice.random() < 0.2)])
+        at = sorted(self.dice.randint(0, (ms + 20) * RATE_HZ // 1000) for _ in ends)
+        return tuple((written.samples + a, end) for a, end in zip(at, ends, strict=True))
 
     def reply_call(self) -> None:
         if self.live(fx.StartReply):
