@@ -17,6 +17,15 @@ LIMIT_MS = 60_000  # no exchange takes longer
 LEAD_IN_MS = 400  # rooms are silent before somebody speaks
 
 
+@dataclass(frozen=True, slots=True)
+class Flush:
+    """Playing was silenced, as `speech_started` asks. unheard_ms: audio that was thrown away."""
+
+    at_ms: float
+    item_id: str
+    unheard_ms: float
+
+
 @dataclass(slots=True)
 class Exchange:
     """What came of it. Times are on the client's clock."""
@@ -27,7 +36,7 @@ class Exchange:
     speech_end_ms: float
     errors: list[str]
     stray: list[str]  # events of a response after its done
-    flushes_ms: list[float] = field(default_factory=list[float])  # when playing was silenced
+    flushes: list[Flush] = field(default_factory=list[Flush])
 
     def reply_audio(self, item_id: str) -> Pcm:
         """int16 [n] at WIRE_RATE_HZ: what was heard of one reply."""
@@ -36,13 +45,18 @@ class Exchange:
 
 
 class Talker:
-    """A person with a microphone that is always open and a loudspeaker that obeys."""
+    """A person with a microphone that is always open and a loudspeaker that obeys.
 
-    def __init__(self, client: WireClient) -> None:
+    truncates: whether the server is told what was heard of a reply that was silenced.
+    """
+
+    def __init__(self, client: WireClient, *, truncates: bool = True) -> None:
         self.client = client
         self.playback = Playback(WIRE_RATE_HZ)
         self.stray: list[str] = []
-        self.flushes_ms: list[float] = []
+        self.flushes: list[Flush] = []
+        self.retrieved: dict[str, dict[str, Any]] = {}  # items that were asked for, by id
+        self._truncates = truncates
         self._said: Pcm = np.zeros(0, np.int16)
         self._done: set[str] = set()
         self.log = TurnLog(self.playback, self._speech_end_ms)
@@ -51,16 +65,28 @@ class Talker:
         async for at_ms, event in self.client.received():
             self.log.observe(at_ms, event)
             self._check(event)
-            if event["type"] == "input_audio_buffer.speech_started":
-                cut = self.playback.flush(at_ms)
-                if cut is not None:
-                    self.flushes_ms.append(at_ms)
-                    await self.client.send(
-                        "conversation.item.truncate",
-                        item_id=cut[0],
-                        content_index=0,
-                        audio_end_ms=cut[1],
-                    )
+            match event["type"]:
+                case "input_audio_buffer.speech_started":
+                    await self._flush(at_ms)
+                case "conversation.item.retrieved":
+                    self.retrieved[event["item"]["id"]] = event["item"]
+                case _:
+                    pass
+
+    async def _flush(self, at_ms: float) -> None:
+        unheard_ms = self.playback.end_ms - at_ms
+        cut = self.playback.flush(at_ms)
+        if cut is None:
+            return
+        item_id, heard_ms = cut
+        self.flushes.append(Flush(at_ms, item_id, unheard_ms))
+        if self._truncates:
+            await self.client.send(
+                "conversation.item.truncate",
+                item_id=item_id,
+                content_index=0,
+                audio_end_ms=heard_ms,
+            )
 
     def _check(self, event: dict[str, Any]) -> None:
         """A response is silent after its done."""
@@ -120,7 +146,7 @@ async def converse(url: str, pcm: Pcm, first: int = 0, last: int | None = None) 
             client.spoken_at_ms(begin + (len(pcm) if last is None else last)),
             talker.log.errors,
             talker.stray,
-            talker.flushes_ms,
+            talker.flushes,
         )
 
 

@@ -4,16 +4,11 @@ from __future__ import annotations
 
 import asyncio
 
-import numpy as np
-import soxr
-
 from benchmarks import options
 from benchmarks.exchange import converse
 from benchmarks.report import print_table, write_json
 from benchmarks.server import serving
-from pipelines.stages.tts_piper import PiperSpeaker
-from pipelines.types import SpeakRequest
-from realtime.commands.wire_client import WIRE_RATE_HZ, Pcm
+from benchmarks.voicing import speak_all
 
 QUESTIONS: dict[str, tuple[str, ...]] = {
     "What is the capital of France?": ("paris",),
@@ -29,7 +24,7 @@ def main() -> None:
     parser = options.parser(__doc__)
     options.add_server(parser)
     chosen = parser.parse_args()
-    spoken = asyncio.run(_speak(list(QUESTIONS)))
+    spoken = speak_all(list(QUESTIONS))
     answers: list[tuple[str, str, str, bool]] = []
     with serving(chosen.url, chosen.config) as server:
         for (question, keys), pcm in zip(QUESTIONS.items(), spoken, strict=True):
@@ -46,25 +41,6 @@ def main() -> None:
     print(f"\nanswered with the key word: {right} of {len(answers)}")
     rows = [{"question": q, "heard": h, "answer": s, "right": ok} for q, h, s, ok in answers]
     write_json("questions", {"right": right, "answers": rows}, chosen.json)
-
-
-async def _speak(texts: list[str]) -> list[Pcm]:
-    """The texts as int16 [n] at WIRE_RATE_HZ."""
-    speaker = PiperSpeaker()
-    await speaker.start(lambda _: None)
-    clips: list[Pcm] = []
-    try:
-        for place, text in enumerate(texts):
-            stream = speaker.open(SpeakRequest(f"question-{place}", "joe"))
-            await stream.push(text)
-            await stream.finish()
-            pieces = [(piece.samples, piece.rate_hz) async for piece in stream]
-            samples = np.concatenate([piece for piece, _ in pieces])
-            mono = soxr.resample(samples, pieces[0][1], WIRE_RATE_HZ)
-            clips.append((np.clip(mono, -1, 1) * 32_767).astype(np.int16))
-    finally:
-        await speaker.close()
-    return clips
 
 
 if __name__ == "__main__":

@@ -1,6 +1,8 @@
 """A folder of recordings: sound files, with transcripts and tags if it has a manifest.jsonl.
 
-Each line of the manifest is an object with `file` and, where known, `text` and `tags`.
+Each line of the manifest is an object with `file` and, where known, `text` and `tags`. A recording
+with a pause that was put into it has `gap`, its length in s, and `segments`, [start, end] in s of
+the speech around it; one that was made of others names them in `derived_from`.
 """
 
 from __future__ import annotations
@@ -9,6 +11,7 @@ import json
 import sys
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -24,12 +27,14 @@ RUN_WINDOWS = 3  # so many together are voiced; fewer are a click
 
 @dataclass(frozen=True, slots=True)
 class Recording:
-    """pcm: int16 [n] at WIRE_RATE_HZ."""
+    """pcm: int16 [n] at WIRE_RATE_HZ. put_pause_ms: [start, end) of a pause that was put in."""
 
     name: str
     text: str
     tags: frozenset[str]
     pcm: Pcm
+    put_pause_ms: tuple[int, int] | None = None
+    derived_from: tuple[str, ...] = ()
 
     @property
     def first_voiced(self) -> int:
@@ -42,15 +47,25 @@ class Recording:
         return self._voiced()[1]
 
     def _voiced(self) -> tuple[int, int]:
-        window = WIRE_RATE_HZ * WINDOW_MS // 1000
-        count = len(self.pcm) // window
-        frames = self.pcm[: count * window].astype(np.float64).reshape(count, window)
-        power = np.mean(frames**2, axis=1)
-        loud = power >= power.max() * 10 ** (-BELOW_PEAK_DB / 10)
-        runs = np.flatnonzero(np.convolve(loud, np.ones(RUN_WINDOWS), "valid") >= RUN_WINDOWS)
-        if not runs.size:
-            return 0, len(self.pcm)
-        return int(runs[0]) * window, int(runs[-1] + RUN_WINDOWS) * window
+        spans = voiced_spans(self.pcm)
+        return (spans[0][0], spans[-1][1]) if spans else (0, len(self.pcm))
+
+
+def voiced_spans(pcm: Pcm) -> list[tuple[int, int]]:
+    """[start, end) in samples of all runs of voiced windows; what lies between is silence."""
+    window = WIRE_RATE_HZ * WINDOW_MS // 1000
+    count = len(pcm) // window
+    if count < RUN_WINDOWS:
+        return []
+    frames = pcm[: count * window].astype(np.float64).reshape(count, window)
+    power = np.mean(frames**2, axis=1)
+    loud = power >= max(power.max(), 1.0) * 10 ** (-BELOW_PEAK_DB / 10)
+    edges = np.flatnonzero(np.diff(np.concatenate([[0], loud.astype(np.int8), [0]])))
+    return [
+        (int(start) * window, int(end) * window)
+        for start, end in edges.reshape(-1, 2)
+        if end - start >= RUN_WINDOWS
+    ]
 
 
 def load(
@@ -83,6 +98,8 @@ def load(
                 row.get("text") or "",
                 frozenset(row.get("tags", ())),
                 read_recording(folder / row["file"]),
+                _put_pause_ms(row),
+                tuple(row.get("derived_from", ())),
             )
             for row in chosen
         ]
@@ -90,7 +107,17 @@ def load(
         sys.exit(str(error))
 
 
-def _rows(folder: Path) -> list[dict]:
+def _put_pause_ms(row: dict[str, Any]) -> tuple[int, int] | None:
+    """The space between two segments whose length is nearest to the gap's, of equals the last."""
+    gap_s, segments = row.get("gap"), row.get("segments") or []
+    spaces = [(before[1], after[0]) for before, after in zip(segments, segments[1:], strict=False)]
+    if gap_s is None or not spaces:
+        return None
+    start_s, end_s = min(spaces[::-1], key=lambda space: round(abs(space[1] - space[0] - gap_s), 3))
+    return round(start_s * 1000), round(end_s * 1000)
+
+
+def _rows(folder: Path) -> list[dict[str, Any]]:
     manifest = folder / "manifest.jsonl"
     if manifest.exists():
         return [json.loads(line) for line in manifest.read_text().splitlines() if line.strip()]

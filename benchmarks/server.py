@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 import urllib.error
 import urllib.request
@@ -14,7 +16,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
 
+import yaml
+
+from benchmarks.processes import resident_mib
+
+SCRIPTED = str(Path(__file__).resolve().parents[1] / "configs" / "scripted.yaml")  # no models
 READY_LIMIT_S = 600.0  # models may have to be fetched first
 STOP_LIMIT_S = 20.0
 POLL_S = 0.25
@@ -27,14 +36,33 @@ class Server:
 
     def memory_mib(self) -> float | None:
         """Resident memory of the child and all its children now."""
-        return None if self.pid is None else sum(map(_resident_mib, _tree(self.pid)))
+        return None if self.pid is None else sum(map(resident_mib, _tree(self.pid)))
+
+    def health(self) -> dict[str, Any]:
+        """What the server says of itself."""
+        where = urlsplit(self.url)
+        scheme = "https" if where.scheme == "wss" else "http"
+        with urllib.request.urlopen(f"{scheme}://{where.netloc}/health", timeout=5) as answer:
+            return json.load(answer)
 
 
 @contextmanager
-def serving(url: str | None, config: str | None) -> Iterator[Server]:
-    """`url` as it is, or a server started with `config` and stopped at the end."""
+def serving(
+    url: str | None, config: str | None, settings: dict[str, dict[str, Any]] | None = None
+) -> Iterator[Server]:
+    """`url` as it is, or a server started with `config` and stopped at the end.
+
+    settings: what the started server's configuration says differently, by section and name.
+    """
     if url is not None:
         yield Server(url, None)
+        return
+    if settings:
+        with tempfile.TemporaryDirectory(prefix="parley-bench-") as folder:
+            changed = Path(folder) / "server.yaml"
+            changed.write_text(_changed(config, settings))
+            with serving(None, str(changed)) as server:
+                yield server
         return
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
@@ -55,6 +83,14 @@ def serving(url: str | None, config: str | None) -> Iterator[Server]:
             child.kill()
             child.wait()
         log.close()
+
+
+def _changed(config: str | None, settings: dict[str, dict[str, Any]]) -> str:
+    """The text of a configuration with some settings replaced."""
+    whole = yaml.safe_load(Path(config).read_text()) if config is not None else {}
+    for section, values in settings.items():
+        whole[section] = {**(whole.get(section) or {}), **values}
+    return yaml.safe_dump(whole)
 
 
 def _await_ready(child: subprocess.Popen[bytes], health: str) -> None:
@@ -79,14 +115,3 @@ def _tree(pid: int) -> list[int]:
         for child in children.read_text().split():
             found += _tree(int(child))
     return found
-
-
-def _resident_mib(pid: int) -> float:
-    try:
-        status = Path(f"/proc/{pid}/status").read_text()
-    except OSError:
-        return 0.0
-    for line in status.splitlines():
-        if line.startswith("VmRSS:"):
-            return int(line.split()[1]) / 1024
-    return 0.0

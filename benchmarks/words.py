@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
+from difflib import SequenceMatcher
 
 from pipelines.text.spoken import spoken
 
+ALIKE = 0.6  # of the letters of both words, in order
 _NOT_A_WORD = re.compile(r"[^\w']+")
 
 
@@ -32,3 +35,47 @@ def word_error_rate(pairs: list[tuple[str, str]]) -> float:
     counts = [word_errors(reference, heard) for reference, heard in pairs]
     words = sum(count for _, count in counts)
     return sum(errors for errors, _ in counts) / words if words else 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Matched:
+    """words: how many of a whole text had been spoken. unmatched: heard words behind the last."""
+
+    words: int
+    unmatched: int
+
+
+def last_matched(whole: str, heard: str) -> Matched:
+    """How far into `whole` somebody was when all that was said is `heard`.
+
+    `heard` is aligned with every beginning of `whole` at once, by edit distance over words that
+    look alike, and the last pair counts: what a recogniser makes of half a word, or of the
+    silence behind it, is no word. Many unmatched words leave the place in doubt.
+    """
+    reference, got = words_of(whole), words_of(heard)
+    columns = len(reference) + 1
+    same = [[_are_alike(word, other) for other in reference] for word in got]
+    # costs[i][j]: of turning the first i heard words into the first j of the reference
+    costs = [list(range(columns))]
+    for i in range(1, len(got) + 1):
+        row = [i]
+        for j in range(1, columns):
+            swap = costs[i - 1][j - 1] + (not same[i - 1][j - 1])
+            row.append(min(swap, costs[i - 1][j] + 1, row[j - 1] + 1))
+        costs.append(row)
+    i, j = len(got), min(range(columns), key=lambda place: costs[-1][place])
+    while i and j:
+        if costs[i][j] == costs[i - 1][j - 1] + (not same[i - 1][j - 1]):
+            if same[i - 1][j - 1]:
+                return Matched(j, len(got) - i)
+            i, j = i - 1, j - 1
+        elif costs[i][j] == costs[i - 1][j] + 1:
+            i -= 1
+        else:
+            j -= 1
+    return Matched(0, len(got))
+
+
+def _are_alike(word: str, other: str) -> bool:
+    """Whether a recogniser may write the one for the other: "sails" and "sales"."""
+    return word == other or SequenceMatcher(None, word, other).ratio() >= ALIKE

@@ -281,7 +281,9 @@ def _recogniser(choice: Whisper | Scripted, cpu: CpuToken) -> Recogniser:
         return FakeRecogniser()
     from pipelines.stages.asr_whisper import WhisperRecogniser
 
-    return WhisperRecogniser(choice.model, choice.path, cpu=cpu, threads=choice.threads)
+    return WhisperRecogniser(
+        choice.model, choice.path, cpu=cpu, threads=choice.threads, partials=choice.partials
+    )
 
 
 def _writer(

@@ -158,12 +158,16 @@ class SmartTurn(Section):
 
 
 class Whisper(Section):
-    """Speech to text, Whisper on CTranslate2. path: a folder with model.bin and vocabulary.txt."""
+    """Speech to text, Whisper on CTranslate2. path: a folder with model.bin and vocabulary.txt.
+
+    partials: transcribe while the user still talks; null: with four cores or more.
+    """
 
     kind: Literal["whisper"]
     model: Literal["base", "tiny.en"] = "base"
     path: Path | None = None
     threads: Threads = 2
+    partials: bool | None = None
 
 
 class Llama(Section):

@@ -58,11 +58,14 @@ class Patience:
 
     def ask(self, turn: Turn) -> None:
         """Put the next question to the judge when its time has come."""
-        asks_ms = self.ctx.policy.judge_asks_ms
+        detection = self.ctx.settings.turn_detection
+        if not isinstance(detection, SemanticVad):
+            return
+        asks_ms = self.ctx.policy.judge_asks_ms[detection.eagerness]
         silence_ms = self._silence_ms(turn)
         if (
-            not isinstance(self.ctx.settings.turn_detection, SemanticVad)
-            or turn.judge_request is not None
+            turn.judge_request is not None
+            or turn.is_unjudged
             or turn.asked >= len(asks_ms)
             or silence_ms < asks_ms[turn.asked]
         ):
@@ -78,7 +81,6 @@ class Patience:
             return False
         turn.judge_request = None
         if probability is None:
-            turn.asked = len(self.ctx.policy.judge_asks_ms)
             turn.is_unjudged = True
         else:
             turn.probability = probability
@@ -102,7 +104,7 @@ class Patience:
             return True
         if turn.probability is None:
             # Without a judge the silence of its last question decides.
-            return turn.is_unjudged and silence_ms >= policy.judge_asks_ms[-1]
+            return turn.is_unjudged and silence_ms >= policy.judge_asks_ms[eagerness][-1]
         wait_ms = policy.wait_ms(turn.probability, eagerness, trails_off(turn.text or ""))
         if silence_ms < wait_ms:
             return False

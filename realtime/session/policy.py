@@ -52,7 +52,16 @@ class Policy:
     prefix_padding_ms: int = 300  # the wire's default for the announced start
 
     draft_after_ms: int = 120  # most pauses inside a phrase are shorter
-    judge_asks_ms: tuple[int, ...] = (192, 448, 768, 1150)  # where Smart Turn decides well
+    # The judge is asked shortly before its answer can count, and then again: each question takes
+    # a core from the recogniser and the language model for a moment.
+    judge_asks_ms: dict[Eagerness, tuple[int, ...]] = field(
+        default_factory=lambda: {
+            Eagerness.LOW: (768, 1150, 1600, 2200),
+            Eagerness.MEDIUM: (448, 768, 1024),
+            Eagerness.AUTO: (448, 768, 1024),
+            Eagerness.HIGH: (192, 448, 704),
+        }
+    )
     # Silence that ends a turn which the judge is sure of, and one that it thinks goes on. Even
     # sure verdicts need some: most pauses between two sentences of one turn are over by then.
     patience_ms: dict[Eagerness, tuple[int, int]] = field(

@@ -232,6 +232,11 @@ class Script:
         self.step(ev.TranscriptPartial(self.live(fx.Listen)[-1].request, text))
 
     def verdict(self, probability: float) -> None:
+        """The judge's answer to its question, which the silence may still have to bring."""
+        for _ in range(80):
+            if self.live(fx.AskJudge):
+                break
+            self.frame(0.01)
         request = self.live(fx.AskJudge)[0].request
         del self.works[request]
         self.step(ev.JudgeAnswered(request, probability))

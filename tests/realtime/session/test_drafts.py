@@ -69,7 +69,7 @@ def test_the_draft_of_the_turn_becomes_its_answer_and_leaves_at_once() -> None:
 def test_a_finished_draft_of_calls_alone_is_a_whole_response() -> None:
     script = Script(SemanticVad(), drafts=True, judges=None)
     script.say(640)
-    script.silence(224)
+    script.silence(480)
     script.call("look", "{}")
     script.finish("tool_calls")
     script.verdict(1.0)

@@ -205,24 +205,24 @@ def test_eagerness_decides_what_a_doubtful_verdict_is_worth() -> None:
     assert ends_ms[Eagerness.HIGH] < ends_ms[Eagerness.MEDIUM] < ends_ms[Eagerness.LOW]
 
 
-def test_the_judge_is_asked_at_its_four_silences_and_no_more() -> None:
+def test_the_judge_is_asked_at_its_own_silences_and_no_more() -> None:
     script = Script(SemanticVad(eagerness=Eagerness.LOW), judges=0.0)
     script.say(640)
-    script.silence(2000)
+    script.silence(2330)
     asked_ms = [ask.end / 16 - 640 for ask in script.done(fx.AskJudge)]
-    assert asked_ms == [192, 448, 768, 1152]
+    assert asked_ms == [768, 1152, 1600, 2208]
 
 
 def test_without_a_working_judge_the_last_question_decides() -> None:
     script = Script(SemanticVad(), judges=None)
     script.say(640)
-    script.silence(192)
+    script.silence(448)
     (ask,) = script.live(fx.AskJudge)
     del script.works[ask.request]
     script.step(ev.JudgeFailed(ask.request, "judge_failed", "Out of memory."))
     script.silence(2000)
     waited_ms = script.told(SpeechStopped)[0].audio_end_ms - 640
-    assert 1150 <= waited_ms < 1150 + 32
+    assert 1024 <= waited_ms < 1024 + 32
     assert not script.done(fx.AskJudge)[1:], "a broken judge is left alone"
 
 
@@ -238,7 +238,7 @@ def test_a_slow_judge_is_asked_one_question_at_a_time() -> None:
 def test_a_verdict_on_a_pause_that_is_over_is_ignored() -> None:
     script = Script(SemanticVad(), judges=None)
     script.say(640)
-    script.silence(224)
+    script.silence(480)
     (late,) = script.live(fx.AskJudge)
     script.say(320)
     assert not script.live(fx.AskJudge), "the question is aborted"
@@ -253,7 +253,7 @@ def test_a_verdict_on_a_pause_that_is_over_is_ignored() -> None:
 def test_a_verdict_during_a_click_counts_once_the_click_is_known_for_one() -> None:
     script = Script(SemanticVad(), judges=None)
     script.say(640)
-    script.silence(224)
+    script.silence(480)
     script.say(32)
     script.verdict(0.9)
     assert script.hearing is Listening.ONSET_PAUSE
