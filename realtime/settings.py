@@ -52,7 +52,7 @@ class Server(Section):
     host: str = "127.0.0.1"
     port: Annotated[int, Field(ge=0, le=65_535)] = 8000
     max_sessions: Annotated[int, Field(ge=1, le=10_000)] = 16
-    lead_ms: Annotated[int, Field(ge=40, le=60_000)] | None = 160
+    lead_ms: Annotated[int, Field(ge=40, le=60_000)] | None = 120
     drain_ms: Milliseconds = 5000
     record_dir: Path | None = None
     keys: tuple[str, ...] = ()

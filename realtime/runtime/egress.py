@@ -19,7 +19,7 @@ from realtime.session.settings import AudioFormat
 
 FRAME_MS = 40  # short enough to stop quickly, long enough to keep the overhead of frames small
 # Hides the jitter of an ordinary network. A listener hears as much more after an interruption.
-DEFAULT_LEAD_MS = 160.0
+DEFAULT_LEAD_MS = 120.0
 _FADE_IN_MS = 5  # long enough to hide a click, too short to hear
 _MOST_LANES = 8  # the voice and some replies beside it; above that old ones are looked for
 _LONGEST_UNSENT_S = 60  # per reply; the stage then waits for the listener

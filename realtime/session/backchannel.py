@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-MOST_WORDS = 6  # whoever says more has something to say
+MOST_WORDS = 12  # whoever says more has something to say, or is misheard
 
 _WORDS = frozenset(
     "ah aha ahh absolutely alright awesome cool definitely exactly fine good gotcha great ha haha "

@@ -184,8 +184,7 @@ class ListeningRegion(Region[Listening, Hear]):
         least_ms = self.ctx.policy.confirm_ms[self.speaking.state]
         if not turn.is_listening or self.voice.voiced_ms < least_ms:
             return self.drop_onset(None)
-        turn.begin_pause(self.voice.quiet_since)
-        self.turns.recognise(turn)
+        self.begin_pause(None)
         return Listening.MURMUR
 
     def resume_onset(self, _: object) -> Listening:
@@ -208,13 +207,14 @@ class ListeningRegion(Region[Listening, Hear]):
 
     def weigh_murmur(self, _: object) -> Listening:
         """A word that stands for itself: go on, or stop."""
-        turn, ctx = self.turn, self.ctx
+        turn = self.turn
         assert turn is not None
+        if turn.text is None and turn.recognition is not None:
+            return Listening.MURMUR  # a glimpse of half the word came late
         if not turn.text or (self.speaking.is_weighing and is_backchannel(turn.text)):
             return self.drop_onset(None)
         self._announce(turn)
-        turn.speech_end_ms = ctx.now_ms - (ctx.position - turn.quiet_since) / SAMPLES_PER_MS
-        if ctx.settings.interrupts_responses:
+        if self.ctx.settings.interrupts_responses:
             self.speaking.fire(Say.INTERRUPT)
         return Listening.PAUSE
 

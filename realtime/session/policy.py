@@ -38,7 +38,7 @@ class Policy:
     )
     # Over speech of which much is still to come, a murmur that wants it to go on lasts this long
     # at most; whoever talks longer wants to be heard, whatever the words.
-    certain_ms: int = 800
+    certain_ms: int = 1100
     # With more than this ahead of the listener, to stop sending silences nobody: then an onset
     # that is confirmed interrupts, and is not weighed first.
     weighing_lead_ms: int = 400

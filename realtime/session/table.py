@@ -136,7 +136,7 @@ LISTENING: dict[tuple[Listening, Hear], Cell] = {
     (L.MURMUR, Hear.VOICE_UP): Move("resume_onset", (L.ONSET_QUIET,)),
     (L.MURMUR, Hear.VOICE_DOWN): _SILENT,
     (L.MURMUR, Hear.CONFIRMED): _NOT_CONFIRMABLE,
-    (L.MURMUR, Hear.HEARD): Move("weigh_murmur", (L.QUIET, L.PAUSE)),
+    (L.MURMUR, Hear.HEARD): Move("weigh_murmur", (L.MURMUR, L.QUIET, L.PAUSE)),
     (L.MURMUR, Hear.JUDGED): _LATE_VERDICT,
     (L.MURMUR, Hear.SILENCE_OVER): _NO_PAUSE,
     (L.MURMUR, Hear.WAITED): _NO_PAUSE,

@@ -74,6 +74,18 @@ def test_a_word_that_means_it_stops_the_agent(text: str) -> None:
     assert script.prompt[-1] == ("user", text)
 
 
+def test_a_glimpse_that_comes_late_decides_nothing() -> None:
+    script = speaking()
+    script.say(320)
+    listen = script.live(fx.Listen)[0].request
+    script.silence(96)
+    for text in ("", "Sto"):
+        script.step(ev.TranscriptPartial(listen, text))
+        assert (script.hearing, script.speaking) == (Listening.MURMUR, Speaking.HELD)
+    script.hear("Stop.")
+    assert script.told(ResponseDone)
+
+
 def test_murmurs_and_a_real_interruption_in_one_breath() -> None:
     script = speaking()
     script.say(320)
@@ -96,7 +108,7 @@ def test_a_murmur_and_then_a_real_interruption() -> None:
 
 def test_whoever_goes_on_talking_interrupts_whatever_the_words() -> None:
     script = speaking()
-    script.say(760)
+    script.say(1080)
     assert not script.told(SpeechStarted)
     script.say(64)
     assert script.told(SpeechStarted) and script.hearing is Listening.TALKING
@@ -204,7 +216,7 @@ def test_backchannels(text: str) -> None:
     "text",
     [
         "Stop", "No", "Wait a second", "Yeah but why", "What", "Okay, next question", "Help",
-        "yeah yeah yeah yeah yeah yeah yeah",
+        "yeah yeah yeah yeah yeah yeah yeah yeah yeah yeah yeah yeah yeah",
     ],
 )  # fmt: skip
 def test_words_that_are_no_backchannels(text: str) -> None:
