@@ -160,14 +160,14 @@ class SmartTurn(Section):
 class Whisper(Section):
     """Speech to text, Whisper on CTranslate2. path: a folder with model.bin and vocabulary.txt.
 
-    partials: transcribe while the user still talks; null: with four cores or more.
+    partials: transcribe while the user still talks.
     """
 
     kind: Literal["whisper"]
     model: Literal["base", "tiny.en"] = "base"
     path: Path | None = None
     threads: Threads = 2
-    partials: bool | None = None
+    partials: bool = True
 
 
 class Llama(Section):

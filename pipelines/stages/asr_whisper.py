@@ -32,10 +32,11 @@ DEFAULT_MODEL = "base"
 DEFAULT_LANGUAGE = "en"  # short answers are too little to tell a language by
 
 PARTIAL_EVERY_S = 0.6  # two or three words; more often costs more than it tells
-PARTIAL_IN_PASSING_EVERY_S = 1.2  # where nobody waits for the words
-# A run cannot be broken off, and the final one may have to wait for it: on two cores a turn's
-# text then comes 80 ms later in the mean, which is more than words known early can save.
-PARTIAL_IN_PASSING_CORES = 4
+# Where nobody waits for the words they come seldom: a run cannot be broken off, and the final one
+# may have to wait for it. On two cores only long turns gain more than they lose.
+PARTIAL_IN_PASSING_EVERY_S = 1.2
+PARTIAL_ON_FEW_CORES_EVERY_S = 3.0
+FEW_CORES = 3
 
 # Whisper may end at a pause and leave the rest of a long turn out.
 CUT_SHORT_WORDS_PER_S = 1.2  # per voiced second; the slowest talkers have 1.6
@@ -49,7 +50,7 @@ class WhisperRecogniser(OneShotStage[RecogniseRequest, Samples, Transcript]):
 
     model: a name of `MODELS`; folder: model.bin, config.json and vocabulary.txt used instead.
     language: for requests that name none; None lets the model decide.
-    partials: whether there are any of speech that nobody waits for; None: if there are cores.
+    partials: whether there are any of speech that nobody waits for.
     """
 
     def __init__(
@@ -60,10 +61,8 @@ class WhisperRecogniser(OneShotStage[RecogniseRequest, Samples, Transcript]):
         language: str | None = DEFAULT_LANGUAGE,
         cpu: CpuToken | None = None,
         threads: int = 2,
-        partials: bool | None = None,
+        partials: bool = True,
     ) -> None:
-        if partials is None:
-            partials = (os.cpu_count() or 1) >= PARTIAL_IN_PASSING_CORES
         if model not in MODELS:
             raise ValueError(f"There is no recogniser {model!r}; there are: {', '.join(MODELS)}.")
 
@@ -117,11 +116,14 @@ class WhisperRecogniser(OneShotStage[RecogniseRequest, Samples, Transcript]):
 
 
 def _partial_every_samples(request: RecogniseRequest, *, in_passing: bool) -> int | None:
-    is_waited_for = request.urgency < Urgency.DRAFT
-    if not request.wants_partials or not (is_waited_for or in_passing):
-        return None
-    every_s = PARTIAL_EVERY_S if is_waited_for else PARTIAL_IN_PASSING_EVERY_S
-    return int(every_s * HEARING_RATE_HZ)
+    if request.urgency < Urgency.DRAFT:
+        every_s = PARTIAL_EVERY_S
+    elif (os.cpu_count() or 1) <= FEW_CORES:
+        every_s = PARTIAL_ON_FEW_CORES_EVERY_S
+    else:
+        every_s = PARTIAL_IN_PASSING_EVERY_S
+    is_wanted = request.wants_partials and (in_passing or request.urgency < Urgency.DRAFT)
+    return int(every_s * HEARING_RATE_HZ) if is_wanted else None
 
 
 class _Ears:

@@ -66,6 +66,7 @@ class Patience:
         if (
             turn.judge_request is not None
             or turn.is_unjudged
+            or self._is_waited_out(turn, detection.eagerness)
             or turn.asked >= len(asks_ms)
             or silence_ms < asks_ms[turn.asked]
         ):
@@ -102,14 +103,18 @@ class Patience:
         policy, silence_ms = self.ctx.policy, self._silence_ms(turn)
         if silence_ms >= policy.longest_wait_ms[eagerness]:
             return True
-        if turn.probability is None:
-            # Without a judge the silence of its last question decides.
-            return turn.is_unjudged and silence_ms >= policy.judge_asks_ms[eagerness][-1]
-        wait_ms = policy.wait_ms(turn.probability, eagerness, trails_off(turn.text or ""))
-        if silence_ms < wait_ms:
+        if not self._is_waited_out(turn, eagerness):
             return False
         # Nobody could hear an answer yet: to go on listening until then costs nothing.
         return silence_ms >= policy.settle_ms or not self._is_answer_coming(turn)
+
+    def _is_waited_out(self, turn: Turn, eagerness: Eagerness) -> bool:
+        policy, silence_ms = self.ctx.policy, self._silence_ms(turn)
+        if turn.probability is None:
+            # Without a judge the silence of its last question decides.
+            return turn.is_unjudged and silence_ms >= policy.judge_asks_ms[eagerness][-1]
+        trailing = trails_off(turn.text or "")
+        return silence_ms >= policy.wait_ms(turn.probability, eagerness, trailing)
 
     def _is_answer_coming(self, turn: Turn) -> bool:
         if not self.may_draft:

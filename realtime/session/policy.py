@@ -57,8 +57,8 @@ class Policy:
     judge_asks_ms: dict[Eagerness, tuple[int, ...]] = field(
         default_factory=lambda: {
             Eagerness.LOW: (768, 1150, 1600, 2200),
-            Eagerness.MEDIUM: (448, 768, 1024),
-            Eagerness.AUTO: (448, 768, 1024),
+            Eagerness.MEDIUM: (512, 800),
+            Eagerness.AUTO: (512, 800),
             Eagerness.HIGH: (192, 448, 704),
         }
     )
@@ -67,8 +67,8 @@ class Policy:
     patience_ms: dict[Eagerness, tuple[int, int]] = field(
         default_factory=lambda: {
             Eagerness.LOW: (900, 2400),
-            Eagerness.MEDIUM: (600, 1150),
-            Eagerness.AUTO: (600, 1150),
+            Eagerness.MEDIUM: (600, 1000),
+            Eagerness.AUTO: (600, 1000),
             Eagerness.HIGH: (320, 800),
         }
     )

@@ -196,7 +196,7 @@ def test_audio_sent_too_fast_waits_for_the_judge() -> None:
     cascade.judge_gate = asyncio.Event()
     transport = serve(cascade, client)
     end_ms = transport.of("input_audio_buffer.speech_stopped")[0]["audio_end_ms"]
-    assert 1500 + 448 <= end_ms <= 1500 + 448 + 32 + 500 + 32
+    assert 1500 + 512 <= end_ms <= 1500 + 512 + 32 + 500 + 32
 
 
 def test_ten_sessions_at_once_are_as_ten_alone() -> None:

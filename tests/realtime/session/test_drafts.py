@@ -183,5 +183,5 @@ def test_a_turn_that_queues_behind_a_response_takes_no_draft_with_it() -> None:
 def test_drafts_can_be_off() -> None:
     script = Script(SemanticVad(), drafts=False, judges=0.1)
     script.say(640)
-    script.silence(1000)
+    script.silence(900)
     assert not script.done(fx.StartReply)
