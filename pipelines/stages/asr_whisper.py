@@ -31,9 +31,10 @@ MODELS = {"base": WHISPER_BASE, "tiny.en": WHISPER_TINY_EN}
 DEFAULT_MODEL = "base"
 DEFAULT_LANGUAGE = "en"  # short answers are too little to tell a language by
 
-PARTIAL_EVERY_S = 0.6  # two or three words; more often costs more than it tells
-# Where nobody waits for the words they come seldom: a run cannot be broken off, and the final one
-# may have to wait for it. On two cores only long turns gain more than they lose.
+# A run cannot be broken off, and the final one may have to wait for it: the first partial text is
+# that of more than a murmur. Where nobody waits for the words they come seldom; on two cores only
+# long turns gain more than they lose.
+PARTIAL_EVERY_S = 1.0
 PARTIAL_IN_PASSING_EVERY_S = 1.2
 PARTIAL_ON_FEW_CORES_EVERY_S = 3.0
 FEW_CORES = 3
