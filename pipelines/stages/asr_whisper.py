@@ -36,7 +36,7 @@ DEFAULT_LANGUAGE = "en"  # short answers are too little to tell a language by
 # long turns gain more than they lose.
 PARTIAL_EVERY_S = 1.0
 PARTIAL_IN_PASSING_EVERY_S = 1.2
-PARTIAL_ON_FEW_CORES_EVERY_S = 3.0
+PARTIAL_ON_FEW_CORES_EVERY_S = 4.5
 FEW_CORES = 3
 
 # Whisper may end at a pause and leave the rest of a long turn out.

@@ -31,7 +31,7 @@ FIRST_PIECE_WORDS = 6  # of a request: the sooner it ends, the sooner something 
 PIECE_WORDS = 16  # 0.25 s of work on two cores; the most that an abort waits for
 CLAUSE_AT_LEAST_WORDS = 3  # a shorter clause alone sounds like a list
 
-LEAD_MS = 30  # of silence before the first sound, so that its attack is whole
+LEAD_MS = 15  # of silence before the first sound, so that its attack is whole
 AUDIBLE = 0.01  # -40 dBFS; the model's own silence is at -60
 SPEED_RANGE = (0.5, 2.0)  # beyond, the model mumbles
 

@@ -144,7 +144,7 @@ def test_a_sure_judge_ends_the_turn_once_a_breath_is_over() -> None:
     script = Script(SemanticVad(), judges=1.0)
     script.say(640)
     script.silence(1000)
-    assert script.told(SpeechStopped)[0].audio_end_ms == 640 + 608
+    assert script.told(SpeechStopped)[0].audio_end_ms == 640 + 576
 
 
 def test_a_turn_whose_answer_is_coming_is_listened_to_until_it_can_be_heard() -> None:
