@@ -51,6 +51,22 @@ def default(cpu: CpuToken | None = None) -> LlamaWriter:
     return LlamaWriter(cpu=cpu, threads=1)
 
 
+def test_a_prompt_that_is_read_ahead_is_in_the_cache_when_its_reply_is_asked_for() -> None:
+    async def main() -> None:
+        async with started(tiny()) as writer:
+            part = Message("user", "What is the capital of")
+            ahead = WriteRequest("ahead", (SYSTEM, part), max_output_tokens=0)
+            (read,) = await outputs(writer.open(ahead))
+            assert isinstance(read, Finished) and read.usage.output_tokens == 0
+            asked = WriteRequest("reply", (SYSTEM, FRANCE), max_output_tokens=8)
+            usage = end_of(await outputs(writer.open(asked))).usage
+            # All but the last words and the marks that close the message.
+            assert usage.input_tokens - usage.cached_tokens <= 12
+            assert usage.cached_tokens >= read.usage.input_tokens - 1
+
+    check(main)
+
+
 def text_of(found: list[WriteOutput]) -> str:
     return "".join(output.text for output in found if isinstance(output, TextDelta))
 

@@ -133,6 +133,26 @@ def test_release_goes_on_at_the_next_sample() -> None:
     assert after[0].samples[0] == before[-1].samples[-1] + 1
 
 
+def test_a_hold_in_mid_word_makes_no_click_and_loses_no_sample() -> None:
+    egress = Egress(lead_ms=100)
+    egress.open("a", PCM)
+    egress.attach(play("a"))
+    egress.add("a", np.ones(10 * FRAME, dtype=np.float32))
+    frames = leave(egress, 0)
+    fade = egress.hold("voice", "a", 120)
+    assert fade is not None and fade.total == frames[-1].total + 120
+    assert fade.samples[0] == 1 and fade.samples[-1] == 0
+    assert leave(egress, 5000) == []
+    egress.release("voice")
+    after = leave(egress, 5000)
+    assert after[0].samples[0] == 0 and after[0].samples[200] == 1
+    frames += [fade, *after]
+    egress.finish("a")
+    frames += leave(egress, 60_000)
+    assert sum(len(frame.samples) for frame in frames) == 10 * FRAME
+    assert frames[-1].samples[0] == 1, "only the first frame after the hold rises"
+
+
 def test_a_frame_that_was_held_meanwhile_stays() -> None:
     egress = Egress()
     egress.open("a", PCM)
