@@ -38,7 +38,7 @@ format: $(DEV)
 	@$(BIN)/ruff check --fix .
 	@$(BIN)/ruff format .
 
-# DIR: a folder of recordings, as benchmarks/recordings.py describes. Half an hour on two cores.
+# DIR: a folder of recordings, as benchmarks/recordings.py describes. An hour and a half on two cores.
 bench: $(SERVE)
 	@test -n "$(DIR)" || { echo "Say which recordings: make bench DIR=path/to/folder"; exit 2; }
 	@$(BIN)/parley models fetch --config $(CONFIG)
@@ -46,7 +46,11 @@ bench: $(SERVE)
 	@$(BIN)/python -m benchmarks.questions
 	@$(BIN)/python -m benchmarks.voice_to_voice $(DIR)
 	@$(BIN)/python -m benchmarks.barge_in $(DIR)
+	@$(BIN)/python -m benchmarks.overlap $(DIR)
+	@$(BIN)/python -m benchmarks.end_of_turn $(DIR) --count 12
+	@$(BIN)/python -m benchmarks.history $(DIR)
 	@$(BIN)/python -m benchmarks.false_turns
+	@$(BIN)/python -m benchmarks.capacity
 
 # Newest versions that pyproject.toml allows, into the lock files.
 lock: $(DEV)

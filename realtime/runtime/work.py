@@ -222,8 +222,9 @@ class Works:
                     feeding.cancel()
                     if not isinstance(event, TranscriptFinal):
                         stream.abort()
-        except Exception as error:
-            event = TranscriptFailed(work.request, *self._failure(error, "The recogniser"))
+        except* Exception as errors:
+            failure = self._failure(errors.exceptions[0], "The recogniser")
+            event = TranscriptFailed(work.request, *failure)
         if event is not None:
             self._pass_on(work, event)
 

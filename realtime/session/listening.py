@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 LEAST_COMMIT_MS = 100  # the wire's minimum for a manual commit
 RING_MS = 30_000  # how far back audio of no turn can be had
 ONSETS = (Listening.ONSET_QUIET, Listening.MURMUR, Listening.ONSET_PAUSE)
+UNANNOUNCED = (Listening.ONSET_QUIET, Listening.MURMUR)
 IN_TURN = (Listening.TALKING, Listening.PAUSE, Listening.ONSET_PAUSE)
 
 
@@ -78,7 +79,7 @@ class ListeningRegion(Region[Listening, Hear]):
             case None:
                 pass
         if self.state is Listening.ONSET_QUIET:
-            if self.voice.voiced_ms >= self.speaking.confirm_ms:
+            if self.voice.voiced_ms >= self.speaking.confirm_ms(self.turn):
                 self.fire(Hear.CONFIRMED)
         elif self.state is Listening.ONSET_PAUSE:
             if self.voice.voiced_ms >= policy.resume_confirm_ms:
@@ -95,9 +96,9 @@ class ListeningRegion(Region[Listening, Hear]):
 
     def gap(self) -> None:
         """Audio stopped coming in the middle of something, as from a muted microphone."""
+        self.fire(Hear.AUDIO_GAP)
         self.voice.reset()
         self.ctx.emit(ResetHearing())
-        self.fire(Hear.AUDIO_GAP)
         if self.state is not Listening.QUIET:
             self.ctx.deadlines.arm(Due.AUDIO_GAP, self.ctx.now_ms + self.ctx.policy.audio_gap_ms)
 
@@ -108,7 +109,7 @@ class ListeningRegion(Region[Listening, Hear]):
 
     def commit(self, event: ClientCommit) -> None:
         self.ctx.position = max(self.ctx.position, event.position)
-        turn = None if self.state is Listening.ONSET_QUIET else self.turn
+        turn = None if self.state in UNANNOUNCED else self.turn
         start = self.buffer_start if turn is None else turn.start
         buffered = self.ctx.position - start
         if buffered < LEAST_COMMIT_MS * SAMPLES_PER_MS:
@@ -184,6 +185,7 @@ class ListeningRegion(Region[Listening, Hear]):
         least_ms = self.ctx.policy.confirm_ms[self.speaking.state]
         if not turn.is_listening or self.voice.voiced_ms < least_ms:
             return self.drop_onset(None)
+        turn.voiced_samples = self.voice.voiced_samples
         self.begin_pause(None)
         return Listening.MURMUR
 
@@ -193,17 +195,15 @@ class ListeningRegion(Region[Listening, Hear]):
         assert turn is not None
         self.turns.cancel_recognition(turn)
         turn.resume()
+        self.voice.voiced_samples += turn.voiced_samples
         if self.ctx.settings.interrupts_responses:
             self.speaking.fire(Say.HOLD)
         self.turns.listen(turn, is_urgent=True)
         return Listening.ONSET_QUIET
 
     def weigh_glimpse(self, _: object) -> Listening:
-        turn = self.turn
-        assert turn is not None
-        if is_interruption(turn.glimpse):
-            return self.begin_turn(None)
-        return Listening.ONSET_QUIET
+        is_meant = self.turn is not None and is_interruption(self.turn.glimpse)
+        return self.begin_turn(None) if is_meant else Listening.ONSET_QUIET
 
     def weigh_murmur(self, _: object) -> Listening:
         """A word that stands for itself: go on, or stop."""
@@ -243,9 +243,8 @@ class ListeningRegion(Region[Listening, Hear]):
     def resume_turn(self, _: object) -> Listening:
         assert self.turn is not None
         self.drafting.fire(Guess.ABORT)
-        self.turns.cancel_recognition(self.turn)
         self.ctx.abort(self.turn.judge_request)
-        self.turn.resume()
+        self.turns.resume(self.turn, self.voice.since)
         if self.ctx.settings.interrupts_responses:
             self.speaking.fire(Say.INTERRUPT)
         if self.ctx.drafts:
@@ -273,11 +272,9 @@ class ListeningRegion(Region[Listening, Hear]):
         return Listening.ONSET_PAUSE
 
     def weigh(self, _: object) -> Listening:
-        turn = self.turn
-        assert turn is not None
-        if self.patience.end_of(turn) is PauseEnd.JUDGED:
-            return self.end_turn(None)
-        return Listening.PAUSE
+        assert self.turn is not None
+        is_over = self.patience.end_of(self.turn) is PauseEnd.JUDGED
+        return self.end_turn(None) if is_over else Listening.PAUSE
 
     def end_turn(self, end: object) -> Listening:
         """`end` is the exact position where server_vad ends a turn, else the present."""
@@ -315,7 +312,7 @@ class ListeningRegion(Region[Listening, Hear]):
         ctx = self.ctx
         if self.is_in_turn:
             self.speaking.debt = Debt.NOTHING  # the client asks for what it wants answered
-        if self.turn is None or self.state is Listening.ONSET_QUIET:
+        if self.turn is None or self.state in UNANNOUNCED:
             self._open_buffer()
         assert self.turn is not None
         self.turns.commit_manually(self.turn, ctx.position)

@@ -37,7 +37,7 @@ class Track:
     sent_samples: int = 0
     spans: list[tuple[float, int]] = field(default_factory=list[tuple[float, int]])
     marks: list[Mark] = field(default_factory=list[Mark])
-    stopped_at_ms: float | None = None  # when an interruption silenced it
+    stopped_at_ms: float | None = None  # when an interruption silenced it, before its end
     known_ms: float | None = None  # played time by report
     cut_ms: int | None = None  # where the client truncated it
     is_complete: bool = False  # nothing more will be sent
@@ -54,6 +54,10 @@ class Track:
             and self.cut_ms is not None
             and self.cut_ms + ROUNDING_MS >= self.sent_ms
         )
+
+    def has_played(self, now_ms: float) -> bool:
+        """Whether all that there will ever be of it has been heard."""
+        return self.is_complete and self.heard_ms(now_ms) + ROUNDING_MS >= self.sent_ms
 
     def heard_ms(self, now_ms: float) -> float:
         known_ms = self.known_ms if self.cut_ms is None else self.cut_ms
@@ -122,7 +126,7 @@ class Playback:
     def stop(self, now_ms: float) -> None:
         """The listener hears nothing more of what was sent so far."""
         for track in self._tracks.values():
-            if track.stopped_at_ms is None:
+            if track.stopped_at_ms is None and not track.has_played(now_ms):
                 track.stopped_at_ms = now_ms
         self.end_ms = min(self.end_ms, now_ms)
 

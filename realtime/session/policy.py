@@ -46,6 +46,8 @@ class Policy:
     opening_ms: int = 800
     # A murmur so close to the end of what is said answers it.
     closing_ms: int = 1000
+    # Shorter pauses may lie inside a word, and what a recogniser makes of half a word is nothing.
+    settling_pause_ms: int = 300
     resume_confirm_ms: int = 96  # speech that goes on after a pause
     voice_down_ms: int = 64  # one quiet frame inside a word is no pause
     onset_padding_ms: int = 400  # the recogniser hears what the detector was slow to notice

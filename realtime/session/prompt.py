@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 from realtime.session.effects import PromptCall, PromptMessage
 from realtime.session.items import ItemKind, ItemStatus, PartKind, Role
-from realtime.session.playback import ROUNDING_MS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -22,9 +21,15 @@ CONTINUE = (
     "repeating what you said."
 )
 INTERRUPTED = "The user interrupted you here and did not hear the rest."
+TOO_EARLY = (
+    "You began before the user had finished: what follows goes on with what they said before. "
+    "Answer all of it."
+)
 STILL_THERE = "The user has said nothing for a while. Ask briefly whether they are still there."
 
-_INTERRUPTION = PromptMessage("system", INTERRUPTED)
+# Whoever talks over the first words of a reply had not finished their turn.
+OPENING_MS = 1000
+_INTERRUPTIONS = (PromptMessage("system", INTERRUPTED), PromptMessage("system", TOO_EARLY))
 _SPOKEN = (PartKind.OUTPUT_AUDIO, PartKind.INPUT_AUDIO, PartKind.OUTPUT_TEXT, PartKind.INPUT_TEXT)
 
 
@@ -34,18 +39,29 @@ def heard_text(item: Item, playback: Playback, now_ms: float) -> str:
     track = playback.get(item.id)
     if track is None or item.role is not Role.ASSISTANT:
         return text.strip()
-    if track.is_complete and track.heard_ms(now_ms) + ROUNDING_MS >= track.sent_ms:
+    if track.has_played(now_ms):
         return text.strip()
     return whole_words(text, track.heard_characters(now_ms))
 
 
-def _was_cut(item: Item, heard: str, playback: Playback) -> bool:
-    """Whether an interruption kept the listener from some of what was written."""
+def _interruption(
+    item: Item, heard: str, playback: Playback, now_ms: float
+) -> PromptMessage | None:
+    """What to say of an interruption that kept the listener from some of what was written."""
     track = playback.get(item.id)
     if track is None or (track.cut_ms is None and track.stopped_at_ms is None):
-        return False
+        return None
+    # A text that the client has cut shows no longer how much was written.
+    is_cut = track.cut_ms is not None and not track.is_heard_out
     written = " ".join(part.text for part in item.parts if part.text)
-    return item.status is ItemStatus.INCOMPLETE or len(heard) < len(written.strip())
+    if (
+        not is_cut
+        and item.status is not ItemStatus.INCOMPLETE
+        and len(heard) >= len(written.strip())
+    ):
+        return None
+    interrupted, too_early = _INTERRUPTIONS
+    return too_early if track.heard_ms(now_ms) < OPENING_MS else interrupted
 
 
 def whole_words(text: str, characters: int) -> str:
@@ -84,7 +100,7 @@ def build_prompt(
     messages = [PromptMessage("system", instructions)] if instructions else []
     for message, following in zip_longest(said, said[1:]):
         # Only the user's own words interrupt; a noise that cut a reply is told of otherwise.
-        is_false = message == _INTERRUPTION and (following is None or following.role != "user")
+        is_false = message in _INTERRUPTIONS and (following is None or following.role != "user")
         if not is_false:
             messages.append(message)
     if closing:
@@ -101,7 +117,8 @@ def _messages_of(
             if not text:
                 return []
             said = PromptMessage(item.role or Role.USER, text)
-            return [said, _INTERRUPTION] if _was_cut(item, text, playback) else [said]
+            cut = _interruption(item, text, playback, now_ms)
+            return [said] if cut is None else [said, cut]
         case ItemKind.FUNCTION_CALL:
             if item.status is not ItemStatus.COMPLETED or item.call_id is None:
                 return []  # a call that was cut short was never made

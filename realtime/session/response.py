@@ -122,12 +122,12 @@ class Response:
             ctx.playback.send(self._track, fresh, ctx.now_ms)
         self._tell_text(ctx, reply.characters_leaving(samples))
 
-    def fade(self, samples: int) -> None:
-        """The last frame of a cut reply, faded to silence, leaves with the cut itself."""
+    def fade(self, ctx: Context, samples: int) -> None:
+        """The last frame before a silence, faded, leaves with the cut or the hold itself."""
         if self.reply is not None:
             self.reply.sent_samples += samples
         if self._track is not None:
-            self._track.sent_samples += samples
+            ctx.playback.send(self._track, samples, ctx.now_ms)
 
     # ---- ending --------------------------------------------------------------------------------
 

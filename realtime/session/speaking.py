@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from realtime.session.context import Context
+    from realtime.session.turn import Turn
 
 NO_FIRST_OUTPUT = "reply_timeout"
 STALLED = "reply_stalled"
@@ -71,11 +72,11 @@ class SpeakingRegion(Region[Speaking, Say]):
             and not (reply.ending is not None and unsent < closing_samples)
         )
 
-    @property
-    def confirm_ms(self) -> int:
-        """How long a sound must last to be speech that means it."""
+    def confirm_ms(self, turn: Turn | None) -> int:
+        """How long a sound must last to be speech that means it. Unheard words weigh nothing."""
+        is_weighed = turn is not None and turn.is_listening and self.is_weighing
         policy = self.ctx.policy
-        return policy.certain_ms if self.is_weighing else policy.confirm_ms[self.state]
+        return policy.certain_ms if is_weighed else policy.confirm_ms[self.state]
 
     @property
     def is_busy(self) -> bool:
@@ -373,7 +374,7 @@ class SpeakingRegion(Region[Speaking, Say]):
             return reply.request, 0
         unsent = reply.produced_samples - reply.sent_samples
         fade = min(unsent, self.ctx.policy.fade_ms * reply.rate_hz // 1000)
-        response.fade(fade)
+        response.fade(self.ctx, fade)
         return reply.request, fade
 
     def _silence(self, request: str | None, fade_samples: int) -> None:

@@ -128,7 +128,7 @@ LISTENING: dict[tuple[Listening, Hear], Cell] = {
     (L.ONSET_QUIET, Hear.SILENCE_OVER): _NO_PAUSE,
     (L.ONSET_QUIET, Hear.WAITED): _NO_PAUSE,
     (L.ONSET_QUIET, Hear.TOO_LONG): Ignore("an onset is short", never=True),
-    (L.ONSET_QUIET, Hear.AUDIO_GAP): Move("drop_onset", (L.QUIET,)),
+    (L.ONSET_QUIET, Hear.AUDIO_GAP): Move("end_onset", (L.QUIET, L.MURMUR)),
     (L.ONSET_QUIET, Hear.COMMIT): Move("commit_buffer", (L.ONSET_QUIET,)),
     (L.ONSET_QUIET, Hear.CLEAR): Move("clear_buffer", (L.ONSET_QUIET,)),
     (L.ONSET_QUIET, Hear.DETECTION): Move("change_detection", (L.ONSET_QUIET, L.QUIET)),

@@ -31,9 +31,13 @@ class Turn:
     # What was heard, of this revision.
     recognition: str | None = None  # the request under way
     is_listening: bool = False  # the recognition still takes what comes
+    voiced_samples: int = 0  # of its sounds before the present one, while they are weighed
     glimpse: str = ""  # what was heard so far, of speech that goes on; may be revised
     text: str | None = None
     failure: tuple[str, str] | None = None  # (code, message) of the recognition
+    # What was heard before the last long pause stands: what follows is heard by itself.
+    settled_text: str = ""
+    settled_to: int | None = None
     end: int = 0  # where its audio ends, once decided
 
     # For the ledger, on the shell's clock.
@@ -51,6 +55,26 @@ class Turn:
         self.judge_request = None
         self.probability = None
         self.is_unjudged = False
+
+    @property
+    def unsettled_from(self) -> int:
+        """Where the audio begins that is still to be heard."""
+        return self.start if self.settled_to is None else self.settled_to
+
+    def settle(self, position: int) -> None:
+        """Keep the text up to `position`, which lies in a pause."""
+        if self.text:
+            self.settled_text = self.text
+            self.settled_to = position
+
+    def whole_text(self, text: str) -> str:
+        """The text of what was still to be heard, behind what stands."""
+        return " ".join(part for part in (self.settled_text, text.strip()) if part)
+
+    def unsettle(self) -> None:
+        """Hear everything anew."""
+        self.settled_text = ""
+        self.settled_to = None
 
     def resume(self) -> None:
         """Speech goes on: what was heard and judged so far is of an older revision."""

@@ -113,16 +113,24 @@ class Turns:
             Listen(
                 request,
                 turn.number,
-                turn.start,
+                turn.unsettled_from,
                 wanted.language if wanted else None,
                 wanted.prompt if wanted else None,
                 is_urgent,
             )
         )
 
+    def resume(self, turn: Turn, since: int) -> None:
+        """Speech goes on after a pause. What was heard before a long one is not heard again."""
+        self.cancel_recognition(turn)
+        pause = since - turn.quiet_since
+        if pause >= self.ctx.policy.settling_pause_ms * SAMPLES_PER_MS:
+            turn.settle(turn.quiet_since + pause // 2)
+        turn.resume()
+
     def recognise(self, turn: Turn) -> None:
         """Hear the turn's audio up to now."""
-        turn.failure = None
+        turn.text = turn.failure = None
         request = turn.recognition if turn.is_listening else None
         turn.is_listening = False
         turn.recognition = self._request_recognition(turn, self.ctx.position, request)
@@ -144,7 +152,7 @@ class Turns:
             Recognise(
                 request,
                 turn.number,
-                turn.start,
+                turn.unsettled_from,
                 end,
                 wanted.language if wanted else None,
                 wanted.prompt if wanted else None,
@@ -179,7 +187,7 @@ class Turns:
         """Words of a turn that goes on; they end nothing."""
         turn = self._heard_by.get(request)
         if turn is not None:
-            turn.glimpse = text.strip()
+            turn.glimpse = turn.whole_text(text)
             self.listener.turn_glimpsed(turn)
 
     def hear(self, request: str, text: str) -> None:
@@ -189,7 +197,7 @@ class Turns:
         if turn is not None:
             turn.recognition = None
             turn.is_listening = False
-            turn.text = text.strip()
+            turn.text = turn.whole_text(text)
             turn.transcript_ms = self.ctx.now_ms
             self.listener.turn_heard(turn)
             self._conclude()
@@ -205,9 +213,11 @@ class Turns:
         """A recognition failed or took too long."""
         self.ctx.deadlines.disarm(Due.TRANSCRIPT, request)
         turn = self._heard_by.pop(request, None)
-        if turn is not None:
-            turn.recognition = None
+        if turn is not None and turn.is_listening:
+            turn.recognition = None  # its pause or its end asks again
             turn.is_listening = False
+        elif turn is not None:
+            turn.recognition = None
             turn.failure = (code, message)
             self.listener.turn_heard(turn)
             self._conclude()
@@ -267,6 +277,7 @@ class Turns:
     def commit_manually(self, turn: Turn, position: int) -> None:
         """The client ended the turn: its item comes at once, its text when it is known."""
         self.cancel_recognition(turn)
+        turn.unsettle()
         self.ctx.abort(turn.judge_request)
         turn.is_manual = True
         turn.end = position

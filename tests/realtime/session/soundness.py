@@ -85,6 +85,8 @@ def _check_regions(script: Script) -> None:
     assert (drafting.reply is not None) == (drafting.state is Drafting.RUNNING)
     if drafting.state is Drafting.RUNNING:
         assert hearing.state in (Listening.PAUSE, Listening.ONSET_PAUSE)
+    for track in machine.ctx.playback._tracks.values():
+        assert track.sent_samples == sum(samples for _, samples in track.spans)
     reserved = machine.ctx.conversation._reserved
     open_ids = {turn.item_id for turn in machine.turns._ended}
     open_ids |= {hearing.turn.item_id} if hearing.turn else set()

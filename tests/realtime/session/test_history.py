@@ -6,7 +6,7 @@ import pytest
 
 from realtime.session import effects as fx
 from realtime.session import events as ev
-from realtime.session.prompt import INTERRUPTED, NO_RESULT
+from realtime.session.prompt import INTERRUPTED, NO_RESULT, TOO_EARLY
 from realtime.session.settings import ServerVad
 from tests.realtime.session.script import Script, text_only
 
@@ -69,6 +69,14 @@ def test_the_interrupted_reply_stands_before_the_turn_that_interrupted_it() -> N
     script.ask()
     assert [role for role, _ in script.prompt] == ["user", "assistant", "system", "user"]
     assert script.prompt[-2:] == [("system", INTERRUPTED), ("user", "Stop!")]
+
+
+def test_a_turn_that_was_answered_too_early_is_answered_with_what_follows() -> None:
+    script = speaking(800)
+    script.hears = "And in Rome?"
+    script.ask()
+    assert [role for role, _ in script.prompt] == ["user", "assistant", "system", "user"]
+    assert script.prompt[-2:] == [("system", TOO_EARLY), ("user", "And in Rome?")]
 
 
 def test_the_model_is_told_that_it_was_interrupted_only_where_it_was() -> None:

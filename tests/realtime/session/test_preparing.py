@@ -104,3 +104,46 @@ def test_nothing_is_read_ahead_while_a_reply_runs_or_where_none_is_wanted() -> N
     script = Script(ServerVad(create_response=False), drafts=True)
     script.say(640)
     assert not script.done(fx.PrepareReply)
+
+
+def test_what_was_heard_before_a_long_pause_is_not_heard_again() -> None:
+    script = talking()
+    script.silence(320)
+    script.hear("I would like to fly")
+    script.say(320)
+    first, second = script.done(fx.Listen)
+    quiet_at = 640 * 16
+    assert first.start <= 0 and quiet_at < second.start < quiet_at + 320 * 16
+    script.glimpse("to Rome and")
+    assert read(script)[-1] == [("system", "Be brief."), ("user", "I would like to fly to Rome")]
+    script.silence(128)
+    script.hear("to Rome and back.")
+    assert script.prompt[-1] == ("user", "I would like to fly to Rome and back.")
+    script.silence(320)
+    script.say(320)
+    script.silence(640)
+    script.hear("")
+    script.write("Gladly.")
+    script.speak(400)
+    script.verdict(1.0)
+    script.silence(320)
+    items = [item.parts[0].text for item in script.machine.ctx.conversation]
+    assert items[0] == "I would like to fly to Rome and back."
+
+
+def test_after_a_short_pause_all_is_heard_again() -> None:
+    script = talking()
+    script.silence(160)
+    script.hear("I would like")
+    script.say(320)
+    first, second = script.done(fx.Listen)
+    assert second.start == first.start
+
+
+def test_a_turn_that_the_client_ends_is_heard_as_a_whole() -> None:
+    script = talking()
+    script.silence(320)
+    script.hear("I would like to fly")
+    script.say(320)
+    script.commit()
+    assert script.done(fx.Recognise)[-1].start == script.done(fx.Listen)[0].start

@@ -1,0 +1,154 @@
+"""Review."""
+
+from __future__ import annotations
+
+from realtime.session import effects as fx
+from realtime.session import events as ev
+from realtime.session.notices import InputCommitted, ResponseDone, SpeechStarted
+from realtime.session.prompt import INTERRUPTED
+from realtime.session.settings import SemanticVad, ServerVad
+from realtime.session.states import Listening, Speaking
+from tests.realtime.session.script import Script
+
+STORY = "Once upon a time there was a ship that sailed to the end of the world."
+
+
+def speaking(ms: int = 12_000, heard_ms: int = 1500, drafts: bool = False) -> Script:
+    script = Script(hears=None, judges=0.9, lead_ms=160, drafts=drafts)
+    script.create()
+    script.write(STORY)
+    script.speak(ms)
+    script.wait(heard_ms)
+    assert script.speaking is Speaking.SPEAKING
+    return script
+
+
+def test_a_reply_that_was_held_is_heard_to_its_last_word() -> None:
+    script = speaking(ms=4000)
+    script.click()
+    script.finish()
+    script.wait(20_000)
+    (done,) = script.told(ResponseDone)
+    assert done.response.status == "completed"
+    script.type("And then?")
+    script.create()
+    assert script.prompt[-2:] == [("assistant", STORY), ("user", "And then?")]
+
+
+def test_a_reply_cut_by_its_length_was_not_interrupted_by_a_later_turn() -> None:
+    script = Script(ServerVad(), hears="So it is.", lead_ms=160)
+    script.create()
+    script.answer("One two three", 800, reason="length")
+    script.wait(5000)
+    script.type("Go on.")
+    script.create()
+    script.write("Four five six.")
+    script.speak(8000)
+    script.wait(1000)
+    script.say(1280)
+    script.silence(640)
+    texts = [text for _, text in script.prompt]
+    assert texts.count(INTERRUPTED) == 1
+    assert texts[:2] == ["One two three", "Go on."]
+
+
+def test_a_client_that_truncates_does_not_hide_the_interruption() -> None:
+    script = Script(SemanticVad(), hears=None, judges=None, lead_ms=None)
+    script.create()
+    script.answer(STORY, 2600)
+    script.wait(2000)
+    assert script.speaking is Speaking.TAIL
+    script.say(160)
+    (done,) = script.told(ResponseDone)
+    script.truncate(done.response.output[0].id, 1500)
+    script.silence(96)
+    script.hear("Stop.")
+    script.silence(1000)
+    script.verdict(0.9)
+    script.silence(1000)
+    assert [text for _, text in script.prompt][1:] == [INTERRUPTED, "Stop."]
+
+
+def test_speech_that_begins_in_the_opening_confirms_although_it_outlasts_it() -> None:
+    script = speaking(heard_ms=700)
+    script.say(160)
+    assert script.told(SpeechStarted)
+
+
+def test_what_is_said_after_the_client_cleared_the_buffer_still_interrupts() -> None:
+    script = speaking()
+    script.say(64)
+    script.clear()
+    script.say(320)
+    script.silence(96)
+    if script.hearing is Listening.MURMUR:
+        script.hear("Stop.")
+    assert script.told(SpeechStarted)
+
+
+def test_a_breath_after_a_word_does_not_swallow_it() -> None:
+    script = speaking()
+    script.say(320)
+    script.silence(96)
+    script.click()
+    assert script.hearing is Listening.MURMUR
+    script.hear("Stop.")
+    assert script.told(ResponseDone)
+
+
+def test_sounds_that_come_and_go_are_speech_in_the_end() -> None:
+    script = speaking(ms=60_000)
+    for _ in range(20):
+        script.say(192)
+        script.silence(96)
+    assert script.told(SpeechStarted)
+
+
+def test_a_word_after_which_the_microphone_is_muted_is_weighed() -> None:
+    script = speaking()
+    script.say(320)
+    script.wait(1100)
+    assert script.hearing is Listening.MURMUR
+    script.hear("Stop.")
+    assert script.told(ResponseDone)
+
+
+def test_a_commit_during_a_murmur_takes_the_whole_buffer() -> None:
+    script = speaking()
+    script.silence(960)
+    script.say(320)
+    script.silence(64)
+    assert script.hearing is Listening.MURMUR
+    script.commit()
+    (filed,) = script.done(fx.FileAudio)
+    kept = [e for e in script.done(fx.KeepAudio) if e.turn == filed.turn]
+    assert kept[0].start == 0 and filed.end == script.position
+    assert script.told(InputCommitted)
+
+
+def test_a_turn_whose_listening_failed_is_recognised_at_its_end() -> None:
+    script = Script(SemanticVad(), hears=None, judges=None, drafts=True)
+    script.say(640)
+    listen = script.live(fx.Listen)[0].request
+    del script.works[listen]
+    script.step(ev.TranscriptFailed(listen, "asr_failed", "Busy."))
+    script.say(28_000)
+    asked = script.done(fx.Recognise)
+    assert asked and asked[0].request != listen
+    script.hear("And so on.")
+    (committed,) = script.told(InputCommitted)
+    item = script.machine.ctx.conversation.get(committed.item_id)
+    assert item is not None and item.parts[0].text == "And so on."
+
+
+def test_a_recogniser_that_ends_before_the_turn_does_is_asked_again() -> None:
+    script = Script(SemanticVad(), hears=None, judges=None, drafts=True)
+    script.say(640)
+    listen = script.live(fx.Listen)[0].request
+    del script.works[listen]
+    script.step(ev.TranscriptFinal(listen, "What"))
+    script.silence(64)
+    turn = script.machine.listening.turn
+    assert turn is not None and turn.text is None
+    script.hear("What time is it?")
+    assert turn.text == "What time is it?"
