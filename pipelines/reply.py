@@ -12,10 +12,10 @@ from pipelines.courtesy import Aside, Courtesy, Filler
 from pipelines.ports import Speaker, Stream, Writer
 from pipelines.runtime.failures import stage_timeout
 from pipelines.runtime.loop_stage import LoopStream
+from pipelines.runtime.ticket import Aborted
 from pipelines.text.chunker import Utterance
-from pipelines.text.displayed import displayed
 from pipelines.text.narration import Narration, narrate
-from pipelines.text.positions import Positions
+from pipelines.text.positions import Positions, displayed
 from pipelines.types import (
     Finished,
     ReplyOutput,
@@ -91,6 +91,8 @@ class Reply:
                     tasks.create_task(self._feed(speaking))
                     tasks.create_task(self._speak(speaking, writing))
                     tasks.create_task(self._filler.run())
+            except* Aborted:
+                pass  # one of them ran between the abort and its cancellation
             finally:
                 writing.abort()
                 speaking.abort()
@@ -248,6 +250,7 @@ class Reply:
             self._error = error
 
     async def _conclude(self) -> None:
+        self._stream.ticket.check()
         if self._error is not None:
             raise self._error
         last = self._last_speech

@@ -16,6 +16,7 @@ _GRAPH_NODE, _GRAPH_OUTPUT = 1, 12
 _NODE_OUTPUT, _NODE_OPERATOR = 2, 4
 _VALUE_NAME = 1
 
+_LONGEST_BITS = 63  # of a number
 _BYTES = 2  # protobuf's wire type of names and of messages
 
 _Buffer = bytes | mmap.mmap
@@ -90,6 +91,8 @@ def _varint(model: _Buffer, at: int) -> tuple[int, int]:
         shift += 7
         if byte < 0x80:
             return number, at
+        if shift > _LONGEST_BITS:
+            raise ValueError(f"a number without an end at byte {at}: no ONNX model")
 
 
 def _field(number: int, content: bytes) -> bytes:

@@ -14,13 +14,15 @@ _TAG = re.compile(r"(?<![\w#&])#(?=[^\W\d_])")
 _ENDINGS = (
     "com org net edu gov io ai dev app co uk de fr eu info me us ca "
     "py js ts jsx tsx json md txt csv html css yaml yml toml xml pdf png jpg jpeg gif svg zip gz "
-    "exe sh rs go java cpp rb php sql ini cfg log docx xlsx pptx wav mp3 mp4"
+    "exe sh rs go java cpp rb php sql ini cfg log docx xlsx pptx wav mp3 mp4 "
+    "conf env ipynb ps1 tex bin"
 ).split()
 # "example.com" and "main.py", but not "end.Next", nor "e.g." or "U.S."
 _DOTTED = re.compile(
     r"(?<![\w./@-])(?:[\w-]+\.)*[\w-]{2,}(?:\.(?:" + "|".join(_ENDINGS) + r"))+\b(?:/[\w./~%-]*)?"
     r"(?![\w@]|\.\w)"
 )
+_FILE = re.compile(r"(?<=/)[\w-]+(?:\.[A-Za-z]\w{0,4})+(?![\w/]|\.\w)")  # at the end of its path
 _TRAILING = ".,!?;:*_`~)]}|'\""
 _HYPHENS = re.compile(r"[-_+]+")
 
@@ -63,5 +65,6 @@ RULES: tuple[Rule, ...] = (
     (_URL, _say_url),
     (_MAIL, _say_mail),
     (_DOTTED, _say_dotted),
+    (_FILE, lambda found: dots(found[0])),
 )
 NAME_RULES: tuple[Rule, ...] = ((_HANDLE, "at "), (_TAG, "hashtag "))

@@ -9,7 +9,16 @@ from dataclasses import dataclass
 
 INNER = -1  # of a character that covers nothing yet: its expansion goes on
 
-Say = str | Callable[[re.Match[str]], str | None]
+
+@dataclass(frozen=True, slots=True)
+class After:
+    """What to say depends on what stands in front of the match, which is given too: the text up to
+    it, and the word before the text."""
+
+    say: Callable[[re.Match[str], str], str | None]
+
+
+Say = str | Callable[[re.Match[str]], str | None] | After
 Rule = tuple[re.Pattern[str], Say]
 
 
@@ -23,17 +32,26 @@ class PlainWord:
     spaced: bool
 
 
+def last_word(ahead: str) -> str:
+    """Of what stands in front of something; "" if there is none."""
+    return next((word for word in reversed(ahead.split()) if any(map(str.isalnum, word))), "")
+
+
 @dataclass(slots=True)
 class Aligned:
-    """`ends[i]` is the display position behind what `text[i]` stands for, or `INNER`."""
+    """`ends[i]` is the display position behind what `text[i]` stands for, or `INNER`.
+
+    before: the word in front of the text, if any.
+    """
 
     text: str
     ends: list[int]
+    before: str = ""
 
     @classmethod
-    def at(cls, text: str, start: int) -> Aligned:
+    def at(cls, text: str, start: int, before: str = "") -> Aligned:
         """Display text as it stands, beginning at a display position."""
-        return cls(text, list(range(start + 1, start + len(text) + 1)))
+        return cls(text, list(range(start + 1, start + len(text) + 1)), before)
 
     def sub(self, pattern: re.Pattern[str], say: Say) -> None:
         """Like `re.sub`; a function may answer None to leave its match alone.
@@ -45,7 +63,13 @@ class Aligned:
         ends: list[int] = []
         at = 0
         for found in pattern.finditer(self.text):
-            said = say if isinstance(say, str) else say(found)
+            match say:
+                case str():
+                    said = say
+                case After():
+                    said = say.say(found, f"{self.before} {self.text[: found.start()]}")
+                case _:
+                    said = say(found)
             if said is None or found[0] == "":
                 continue
             text.append(self.text[at : found.start()])

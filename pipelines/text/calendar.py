@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import re
 
-from pipelines.text.aligned import Rule
-from pipelines.text.numerals import cardinal, digit_by_digit, integer, ordinal, plural, year
+from pipelines.text.aligned import After, Rule, last_word
+from pipelines.text.counts import is_count
+from pipelines.text.marks import goes_on_behind
+from pipelines.text.number_words import cardinal, digit_by_digit, integer, ordinal, plural, year
 
 MONTHS = (
     "January February March April May June July August September October November December".split()
@@ -16,6 +18,8 @@ _WEEKDAYS = {"mon": "Monday", "tue": "Tuesday", "tues": "Tuesday", "wed": "Wedne
     "thur": "Thursday",
     "thurs": "Thursday",
     "fri": "Friday",
+    "sat": "Saturday",
+    "sun": "Sunday",
 }
 _MONTH = r"(?P<month>(?:" + "|".join(MONTHS) + r")\b|(?:Jan|Feb|Mar|Apr|Jun|Jul|Aug|Sept?|Oct|Nov"
 _MONTH += r"|Dec)\b\.?)"
@@ -28,16 +32,28 @@ MONTH_DAY = re.compile(rf"{_MONTH} {_DAY},$")  # a year may follow
 
 _ISO = re.compile(r"(?<![\w/.-])(\d{4})-(\d\d)-(\d\d)(?:T(?=\d\d:)|(?![\w-]))")
 _SLASHED = re.compile(r"(?<![\w/.-])(\d{1,2})([/.-])(\d{1,2})\2(\d{4}|\d\d)(?![\w/-]|\.\d)")
-_MONTH_FIRST = re.compile(rf"(?<!\w){_MONTH}\s{_DAY}(?![\w/:%]|[.,]\d)(?P<year>,?\s\d{{4}}{_END})?")
+_MONTH_SLASH_DAY = re.compile(r"(?<![\w/.,-])(\d{1,2})/(\d{1,2})(?![\w/%-]|[.,]\d)(?! of\b)")
+_WHEN = frozenset(
+    {"on", "due", *(f"{day}day" for day in "mon tues wednes thurs fri satur sun".split())}
+)
+_WHEN |= frozenset(_WEEKDAYS) | {f"{day}." for day in _WEEKDAYS}
+_WHEN_OR_HOW_MUCH = frozenset("by until till before after from since to".split())  # by 1/2
+_MONTH_FIRST = re.compile(rf"(?<!\w){_MONTH}\s{_DAY}(?![\w/%]|[.,:]\d)(?P<year>,?\s\d{{4}}{_END})?")
 _DAY_FIRST = re.compile(rf"{_FREE}{_DAY}(?:\s(?:of\s)?){_MONTH}(?P<year>,?\s\d{{4}}{_END})?")
 _MONTH_YEAR = re.compile(rf"(?<!\w){_MONTH}(?P<year>,?\s\d{{4}}){_END}")
 _DECADE = re.compile(r"(?<![\w.,$€£¥])(?:['’]?(\d0)|(1\d\d0|20\d0))['’]?s\b")
 _SPAN = re.compile(rf"{_FREE}({_YEARS})\s?[-–−]\s?({_YEARS}|\d\d)(?![\w%°]|[./,-]\d)")
-_YEAR = re.compile(rf"{_FREE}({_YEARS})(?![\w%°$€£¥/]|[.,:]\d)")
+_YEAR = re.compile(rf"{_FREE}({_YEARS})(?![\w%°$€£¥/]|[.,:]\d)(?=(?P<after> [a-z]+\b)?)")
 _SHORT_YEAR = re.compile(r"(?<![\w'’])['’](\d\d)(?![\w'’])")
+_SHORT_DAY = r"(Mon|Tues?|Wed|Thur?s?|Fri|Sat|Sun)"
 _SHORT_NAME = re.compile(
-    r"(?<![\w.])(Mon|Tues?|Wed|Thur?s?|Fri|Jan|Feb|Apr|Aug|Sept?|Oct|Nov|Dec)\."
+    r"(?<![\w.])(Mon|Tues?|Wed|Thur?s?|Fri|Sat|Sun(?=\.,)"
+    r"|Jan|Feb|Apr|Aug|Sept?|Oct|Nov|Dec)\."
 )
+_LONE_DAY = re.compile(r"(?<![\w.])(Tues?|Wed|Thur?s?|Fri|Mon(?=[^\w\s]))(?![\w.'’-])")
+_DAY_SPAN = re.compile(rf"(?<!\w){_SHORT_DAY}\.?\s?[-–—]\s?{_SHORT_DAY}(?![\w-])(?:\.(?=[,;:)]))?")
+_DAY_CELL = re.compile(rf"(?<![\w-]){_SHORT_DAY}(?![\w.-])")
+SHORT_DAYS = frozenset("Mon Tue Tues Wed Thu Thur Thurs Fri".split())
 
 _HALF_DAY = r"(?:\s?([ap])\.?m(?:\.(?![A-Za-z])|\b))"
 _CLOCK = re.compile(rf"(?<![\d:.,])([01]?\d|2[0-4]):([0-5]\d)(?![\d:]){_HALF_DAY}?", re.I)
@@ -138,11 +154,33 @@ def _say_seconds(found: re.Match[str]) -> str:
 
 def _say_short_name(found: re.Match[str]) -> str:
     name = found[1].lower()
-    return _WEEKDAYS.get(name) or _month(name)
+    dot = "" if goes_on_behind(found.string[found.end() :]) else "."
+    return (_WEEKDAYS.get(name) or _month(name)) + dot
+
+
+def _say_day(found: re.Match[str]) -> str:
+    return " to ".join(_WEEKDAYS[name.lower()] for name in found.groups())
+
+
+def _say_lone_year(found: re.Match[str], ahead: str) -> str | None:
+    is_year = not is_count(last_word(ahead), int(found[1]), (found["after"] or "").strip())
+    # Hundreds are said as a year is, whatever they count.
+    return _say_year(found[1]) if is_year or int(found[1]) % 1000 and found[1][2:] == "00" else None
+
+
+def _say_month_day(found: re.Match[str], ahead: str) -> str | None:
+    """12/25 behind a word that says when."""
+    month, day = int(found[1]), int(found[2])
+    before = last_word(ahead).rstrip(",").lower()
+    is_date = before in _WHEN or before in _WHEN_OR_HOW_MUCH and month > day
+    if not is_date or not (1 <= month <= 12 and 1 <= day <= 31):
+        return None
+    return f"{MONTHS[month - 1]} {ordinal(day)}"
 
 
 RULES: tuple[Rule, ...] = (
     (_ISO, _say_iso),
+    (_MONTH_SLASH_DAY, After(_say_month_day)),
     (_SLASHED, _say_slashed),
     (_CLOCK_SPAN, " to "),
     (_CLOCK_SECONDS, _say_seconds),
@@ -157,5 +195,11 @@ RULES: tuple[Rule, ...] = (
     (_SHORT_YEAR, lambda found: _say_year(found[1])),
     (_SPAN, _say_span),
 )
-NAME_RULES: tuple[Rule, ...] = ((_SHORT_NAME, _say_short_name),)  # for text without digits too
-YEAR_RULES: tuple[Rule, ...] = ((_YEAR, lambda found: _say_year(found[1])),)
+# For text without digits too.
+NAME_RULES: tuple[Rule, ...] = (
+    (_DAY_SPAN, _say_day),
+    (_SHORT_NAME, _say_short_name),
+    (_LONE_DAY, _say_day),
+)
+CELL_RULES: tuple[Rule, ...] = ((_DAY_CELL, _say_day),)  # of a table
+YEAR_RULES: tuple[Rule, ...] = ((_YEAR, After(_say_lone_year)),)

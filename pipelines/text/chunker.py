@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from pipelines.text.marks import CLOSERS, ends_clause, is_wide
+from pipelines.text.marks import CLOSERS, INITIALS, OPENERS, ends_clause, is_wide
 from pipelines.text.reading import Passage, Word
 
 
@@ -200,6 +200,8 @@ def _mark(word: Word, mark: str) -> None:
         word.text = word.text[: len(bare) - 1] + mark
     elif bare[-1].isalnum():
         word.text += mark
+    elif bare.count(".") > 1 and INITIALS.fullmatch(bare.lstrip(OPENERS)):
+        word.text += ","  # a voice hears no end in the full stop of "p.m."
 
 
 def _weight(word: str) -> int:

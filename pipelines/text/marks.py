@@ -26,6 +26,15 @@ ABBREVIATIONS = LEADING | frozenset(
 INITIALS = re.compile(r"([^\W\d_]\.)+")  # "J.", "U.S.", "p.m."
 
 
+SENTENCE_BEGINNING = re.compile(r"[A-Z][a-z'’]|[AI]\s")
+_GOES_ON_BEHIND = re.compile(r"[,;:!?.…)\]]|\s+(?:[a-z\d(&]|[A-Z]{2})|[-–/\w]")
+
+
+def goes_on_behind(rest: str) -> bool:
+    """Whether a sentence goes on behind the full stop of an abbreviation."""
+    return _GOES_ON_BEHIND.match(rest) is not None
+
+
 def ends_clause(word: str) -> bool:
     """Whether a word, with its punctuation and followed by white space, ends a clause."""
     if word in DASHES:

@@ -7,7 +7,7 @@ import re
 
 from pipelines.text.aligned import Aligned, Rule
 from pipelines.text.formula import say_code, say_formula
-from pipelines.text.numerals import cardinal
+from pipelines.text.number_words import cardinal
 
 # What may open a line, in this order: quotes; a heading, a bullet with its box, or a number.
 LINE_OPENING = re.compile(

@@ -6,16 +6,21 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from pipelines.text import addresses, figures, markup, symbols
-from pipelines.text.aligned import INNER, Aligned
-from pipelines.text.marks import CLAUSE_MARKS, SENTENCE_MARKS, WIDE_MARKS, is_wide, leads
+from pipelines.text import addresses, calendar, markup, numbers, roman, symbols
+from pipelines.text.aligned import INNER, Aligned, last_word
+from pipelines.text.marks import CLAUSE_MARKS, OPENERS, SENTENCE_MARKS, WIDE_MARKS, is_wide, leads
+from pipelines.text.measures import INCH_MARK
 from pipelines.text.segments import RUN_CHARS, Line, Segment, Segmenter
 
 CODE_NOTICE = "The code is on the screen."
 LATIN_WORDS = 4  # in a row, until digits are English again after text in another script
 
 _MARKS = SENTENCE_MARKS | CLAUSE_MARKS | WIDE_MARKS
+_SHORT_WORDS = calendar.SHORT_DAYS | {"Ave", "Blvd", "Ctrl", "Cmd"}
 _DASHES = frozenset({"-", "–", "—", "--", "---", "−"})
+_QUOTE = re.compile('"')
+_INCHES_AHEAD = re.compile(r"(?<![\w.'’′/])\d+(?:[-–]\d+)?(?:\.\d+)?$|[x×]\d[\d.]*$")
+_FEET_OR_PART_AHEAD = re.compile(r"\d['’′/]\s?\d{1,2}$")
 _PLAIN_WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)?[,!?;:]?\s?")
 
 
@@ -54,6 +59,8 @@ class Reader:
         self._in_row = False
         self._is_foreign = False  # digits belong to text in another script
         self._latin_words = 0
+        self._before = ""  # the word in front of what is read
+        self._is_quoted = False  # by a straight quotation mark in the same line
 
     @property
     def buffer(self) -> str:
@@ -73,6 +80,13 @@ class Reader:
 
     def _read(self, segment: Segment) -> Passage:
         start, self._end = self._end, self._end + len(segment.text)
+        if segment.opens:
+            self._before, self._is_quoted = "", False
+        passage = self._read_text(segment, start)
+        self._before = last_word(segment.text).strip(OPENERS) or self._before
+        return passage
+
+    def _read_text(self, segment: Segment, start: int) -> Passage:
         ends_line = segment.text.endswith("\n")
         is_text = segment.line in (Line.PLAIN, Line.BLOCK, Line.ROW)
         if is_text and not (segment.opens or ends_line) and _is_plain(segment.text):
@@ -89,9 +103,11 @@ class Reader:
                 pass
         if segment.line is Line.RULE:
             return Passage((), self._end, mark=".", ends_line=True)
-        text = Aligned.at(segment.text, start)
+        text = Aligned.at(segment.text, start, self._before)
         if segment.opens:
             markup.drop_line_opening(text)
+        if segment.line is Line.ROW:
+            text.apply(calendar.CELL_RULES)
         self._say(text)
         words = tuple(self._words(text, segment.text))
         mark = ""
@@ -101,6 +117,8 @@ class Reader:
         elif not words and text.text.strip()[:1] in _MARKS:
             mark = text.text.strip()[:1]
         elif not words and stripped == "|" and not segment.opens:
+            mark = ","
+        elif words and (stripped.endswith("|") or stripped.split()[-1] in _DASHES):
             mark = ","
         if ends_line and segment.line is not Line.PLAIN:
             mark = "."
@@ -116,6 +134,7 @@ class Reader:
     def _say(self, text: Aligned) -> None:
         symbols.drop_pictures(text)
         text.apply(markup.MARKUP_RULES)
+        text.sub(_QUOTE, self._read_quote)
         text.apply(addresses.RULES)
         text.apply(markup.EMPHASIS_RULES)
         self._learn_script(text.text)
@@ -123,10 +142,21 @@ class Reader:
             text.apply(symbols.FOREIGN_RULES)
         else:
             text.apply(symbols.ABBREVIATION_RULES)
-            figures.speak_numbers(text)
+            text.apply(roman.RULES)
+            numbers.speak_numbers(text)
             text.apply(addresses.NAME_RULES)
             text.apply(symbols.SIGN_RULES)
         text.apply(symbols.SPACE_RULES)
+
+    def _read_quote(self, found: re.Match[str]) -> str | None:
+        """A straight quotation mark behind a number, when none is open, is that of inches."""
+        ahead = found.string[: found.start()]
+        if not self._is_quoted and _INCHES_AHEAD.search(ahead):
+            return INCH_MARK
+        if not self._is_quoted and _FEET_OR_PART_AHEAD.search(ahead):
+            return None  # which are read with their numbers
+        self._is_quoted = not self._is_quoted
+        return None
 
     def _learn_script(self, text: str) -> None:
         """English numbers in Chinese or Russian text would be strange."""
@@ -162,6 +192,9 @@ class Reader:
 
 def _is_plain(text: str) -> bool:
     if _PLAIN_WORD.fullmatch(text) is None or text[:2] in ("vs", "pm", "PM"):
+        return False
+    word = text.rstrip("\t ,!?;:")
+    if word in _SHORT_WORDS or roman.is_numeral(word):
         return False
     return text.isascii() or all(char.isalpha() for char in text.rstrip("\t ,!?;:"))
 

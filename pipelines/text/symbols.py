@@ -8,6 +8,9 @@ import unicodedata
 import emoji
 
 from pipelines.text.aligned import Aligned, Rule
+from pipelines.text.calendar import MONTHS
+from pipelines.text.marks import SENTENCE_BEGINNING, goes_on_behind
+from pipelines.text.measures import INCH_MARK
 
 _SHORT = {
     "e.g.": "for example",
@@ -16,6 +19,7 @@ _SHORT = {
     "vs.": "versus",
     "cf.": "compare",
     "approx.": "approximately",
+    "avg.": "average",
     "ca.": "around",
     "et al.": "and others",
     "and/or": "and or",
@@ -45,24 +49,36 @@ _SHORT = {
     "Ave.": "Avenue",
     "Blvd.": "Boulevard",
     "Rd.": "Road",
+    "Apt.": "Apartment",
+    "Blvd": "Boulevard",
+    "Ctrl": "Control",
+    "Cmd": "Command",
     "Fig.": "Figure",
     "Vol.": "Volume",
     "Eq.": "Equation",
 }
+# Their full stop is often that of a sentence, unless this goes on behind them.
+_MAY_END = frozenset("etc. et al. Inc. Ltd. Corp. Dept. Ave. Blvd. Rd.".split()) | {"et al."}
 _LOWER = {short.lower(): said for short, said in _SHORT.items()}
 _ABBREVIATION = re.compile(
     r"(?<![\w.])(?:"
     + "|".join(re.escape(short) for short in sorted(_SHORT, key=len, reverse=True))
-    + r"|E\.g\.|I\.e\.|Approx\.)(?<=\W)|\b(?:and/or|he/she|his/her)\b|\bvs\b"
+    + r"|E\.g\.|I\.e\.|Approx\.)(?:(?<=\W)|(?!\w))|\b(?:and/or|[Hh]e/she|[Hh]is/her)\b|\bvs\b"
 )
+_AVENUE = re.compile(r"(?<![\w.])Ave(?=,)")
 # A saint stands before a name, a street behind one.
 _SAINT = re.compile(r"(?<![\w.])St\.(?= (?!(?:The|It|We|He|She|They|Then|In|On|At|You)\b)[A-Z])")
-_STREET = re.compile(r"(?<![\w.])St\.(?!\w)")
+_STREET = re.compile(r"(?<![\w.])(?:St|Ave)\.(?!\w)")
 _DRIVE = re.compile(
     r"(?<![\w.])Dr\.(?!\w| ?[\W_]*[A-Z]| (?:de|van|von|al)\b)"
 )  # a doctor has a name
 
 _AFTERNOON = re.compile(r"(?<![\w.])(?:pm|PM)\b\.?")
+# A comma pauses behind the hours of a sentence that has ended.
+_HOURS_END = re.compile(
+    r"(?<= [ap])\.m\.(?=\s(?!\w+day\b|(?:Eastern|Central|Mountain|Pacific|"
+    rf"{'|'.join(MONTHS)})\b)(?:{SENTENCE_BEGINNING.pattern}))"
+)
 _WITHOUT = re.compile(r"(?<![\w/])w/o\b")
 _WITH = re.compile(r"(?<![\w/])w/(?!\w/)")
 _HEART = re.compile(r"(?<!\S)(?:<3|:-?[()DP]|;-?\))(?=[\s.,!?]|$)")  # a picture in letters
@@ -125,11 +141,26 @@ _SPACED_MARK = re.compile(r"\s+(?=[.,!?;:…)]+(?:\s|$))")
 _COMMA = re.compile(r"(?<=[a-z]),(?=[a-z])")
 _OPEN_MARK = re.compile(r"(?<=[(])\s+")
 
+
+def _say_road(found: re.Match[str], name: str) -> str:
+    return name + ("" if goes_on_behind(found.string[found.end() :]) else ".")
+
+
+def _say_short(found: re.Match[str]) -> str:
+    said = _LOWER.get(found[0].lower(), "versus")
+    if found[0][0].isupper() and found[0].lower().startswith(("he/", "his/")):
+        said = said.capitalize()
+    rest = found.string[found.end() :]
+    has_ended = found[0] in _MAY_END and (rest[:1] == "." or not goes_on_behind(rest))
+    return said + ("." if has_ended else "")
+
+
 ABBREVIATION_RULES: tuple[Rule, ...] = (
     (_SAINT, "Saint"),
-    (_STREET, "Street"),
-    (_DRIVE, "Drive"),
-    (_ABBREVIATION, lambda found: _LOWER.get(found[0].lower(), "versus")),
+    (_STREET, lambda found: _say_road(found, "Street" if found[0] == "St." else "Avenue")),
+    (_DRIVE, lambda found: _say_road(found, "Drive")),
+    (_AVENUE, "Avenue"),
+    (_ABBREVIATION, _say_short),
     (_AFTERNOON, "p.m."),
     (_WITHOUT, "without"),
     (_WITH, "with "),
@@ -148,8 +179,9 @@ SIGN_RULES: tuple[Rule, ...] = (
     (_LEFT, ""),
 )
 # Text in another script keeps its digits, and the signs that belong to them.
-FOREIGN_RULES: tuple[Rule, ...] = ((_BAR, ", "), (_MARKUP, ""))
+FOREIGN_RULES: tuple[Rule, ...] = ((re.compile(INCH_MARK), '"'), (_BAR, ", "), (_MARKUP, ""))
 SPACE_RULES: tuple[Rule, ...] = (
+    (_HOURS_END, ".m.,"),
     (_END_OF_SENTENCE, lambda found: f"{found[1]} "),
     (_COMMA, ", "),
     (_SPACED_MARK, ""),

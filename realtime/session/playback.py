@@ -13,7 +13,7 @@ from typing import NamedTuple
 ROUNDING_MS = 1  # sums of frames against their total; and clients report whole milliseconds
 
 
-HEARD_SHARE = 0.5  # of a word's sound, from which on a listener has understood it
+HEARD_SHARE = 0.75  # of a word's sound, from which on a listener has understood it
 
 
 class Mark(NamedTuple):
@@ -41,6 +41,7 @@ class Track:
     known_ms: float | None = None  # played time by report
     cut_ms: int | None = None  # where the client truncated it
     is_complete: bool = False  # nothing more will be sent
+    is_broken_off: bool = False  # an interruption kept the rest of it from being sent
 
     @property
     def sent_ms(self) -> float:
@@ -50,14 +51,20 @@ class Track:
     def is_heard_out(self) -> bool:
         """Whether the client cut nothing away, though it truncated."""
         return (
-            self.is_complete
-            and self.cut_ms is not None
-            and self.cut_ms + ROUNDING_MS >= self.sent_ms
+            self.is_whole and self.cut_ms is not None and self.cut_ms + ROUNDING_MS >= self.sent_ms
         )
 
+    @property
+    def is_whole(self) -> bool:
+        """Whether everything was sent: then all of the text belongs to it, with or without sound.
+
+        Of a reply that was broken off more text may be told than was spoken.
+        """
+        return self.is_complete and not self.is_broken_off
+
     def has_played(self, now_ms: float) -> bool:
-        """Whether all that there will ever be of it has been heard."""
-        return self.is_complete and self.heard_ms(now_ms) + ROUNDING_MS >= self.sent_ms
+        """Whether the whole of it has been heard."""
+        return self.is_whole and self.heard_ms(now_ms) + ROUNDING_MS >= self.sent_ms
 
     def heard_ms(self, now_ms: float) -> float:
         known_ms = self.known_ms if self.cut_ms is None else self.cut_ms
@@ -128,6 +135,7 @@ class Playback:
         for track in self._tracks.values():
             if track.stopped_at_ms is None and not track.has_played(now_ms):
                 track.stopped_at_ms = now_ms
+                track.is_broken_off = not track.is_complete
         self.end_ms = min(self.end_ms, now_ms)
 
     def report(self, item_id: str, played_ms: float) -> None:

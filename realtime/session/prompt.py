@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from itertools import groupby, zip_longest
+from itertools import groupby
 from typing import TYPE_CHECKING
 
 from realtime.session.effects import PromptCall, PromptMessage
@@ -98,14 +98,21 @@ def build_prompt(
     for item in listed:
         said += _messages_of(item, outputs, playback, now_ms)
     messages = [PromptMessage("system", instructions)] if instructions else []
-    for message, following in zip_longest(said, said[1:]):
+    for place, message in enumerate(said):
         # Only the user's own words interrupt; a noise that cut a reply is told of otherwise.
-        is_false = message in _INTERRUPTIONS and (following is None or following.role != "user")
-        if not is_false:
+        if message not in _INTERRUPTIONS or _is_user_next(said, place):
             messages.append(message)
     if closing:
         messages.append(PromptMessage("system", closing))
     return tuple(_joined(messages))
+
+
+def _is_user_next(said: list[PromptMessage], place: int) -> bool:
+    """Whether nobody else speaks before the user; calls and their outputs are no speech."""
+    later = (said[at] for at in range(place + 1, len(said)))
+    spoken = (message for message in later if not message.calls and message.role != "tool")
+    following = next(spoken, None)
+    return following is not None and following.role == "user"
 
 
 def _messages_of(

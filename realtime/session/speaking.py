@@ -199,7 +199,8 @@ class SpeakingRegion(Region[Speaking, Say]):
     # ---- holding -------------------------------------------------------------------------------
 
     def hold(self, _: object) -> Speaking:
-        request, fade = self._fade()
+        # Far ahead of the listener a short hold goes unheard, but its fade would not.
+        request, fade = self._fade() if self.ctx.is_closely_paced else (None, 0)
         self.ctx.emit(HoldLane(VOICE_LANE, request, fade))
         self.ctx.deadlines.disarm(Due.STARVED)
         self.ctx.deadlines.arm(Due.HOLD, self.ctx.now_ms + self.ctx.policy.hold_ms)
@@ -370,7 +371,8 @@ class SpeakingRegion(Region[Speaking, Say]):
         reply = response.reply if response else None
         if response is None or reply is None:
             return None, 0
-        if response.message_item_id is None or self.state is not Speaking.SPEAKING:
+        has_faded = self.state is Speaking.HELD and self.ctx.is_closely_paced
+        if response.message_item_id is None or has_faded:
             return reply.request, 0
         unsent = reply.produced_samples - reply.sent_samples
         fade = min(unsent, self.ctx.policy.fade_ms * reply.rate_hz // 1000)

@@ -232,3 +232,24 @@ def test_silence_is_kept_where_it_is_wanted() -> None:
 
     with_cascade([Fail(BROKEN)], failing, courtesy=Courtesy())
     with_cascade([], empty, courtesy=Courtesy())
+
+
+@pytest.mark.parametrize("turns", range(8))
+def test_an_abort_at_the_moment_of_an_apology_is_no_failure(
+    turns: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    """One of the reply's tasks may go on between the abort and its own cancellation."""
+
+    async def body(cascade: FakeCascade) -> None:
+        stream = cascade.reply(request())
+        heard = Heard()
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(heard.listen(stream))
+            await asyncio.sleep(0.5)
+            for _ in range(turns):
+                await asyncio.sleep(0)
+            stream.abort()
+        assert heard.error is None
+
+    with_cascade([Fail(BROKEN, 500)], body)
+    assert not caplog.records

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from tests.pipelines.text.snippets_markup import MARKUP
 from tests.pipelines.text.snippets_numbers import NUMBERS
+from tests.pipelines.text.snippets_replies import REPLIES
 from tests.pipelines.text.snippets_scripts import SCRIPTS
 from tests.pipelines.text.snippets_sentences import SENTENCES
 
-ENGLISH = [*MARKUP, *NUMBERS, *SENTENCES]
+ENGLISH = [*MARKUP, *NUMBERS, *REPLIES, *SENTENCES]
 EXPECTED = [*ENGLISH, *SCRIPTS]
 
 # What nobody should write, and some models do.

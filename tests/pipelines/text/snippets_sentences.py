@@ -38,7 +38,7 @@ SENTENCES: list[tuple[str, str]] = [
     (
         "Call (555) 123-4567 between 9 am and 5 pm, Mon. to Fri.",
         "Call five five five, one two three, four five six seven between nine a.m. and "
-        "five p.m., Monday to Friday",
+        "five p.m., Monday to Friday.",
     ),
     (
         "Water boils at 100 °C, which is 212 °F.",
@@ -168,7 +168,7 @@ SENTENCES: list[tuple[str, str]] = [
     (
         "Your order #4521 (2 items, $34.99) ships by 12/3 via UPS; tracking: 1Z999AA10123456784.",
         "Your order number four thousand five hundred twenty one (two items, thirty "
-        "four dollars and ninety nine cents) ships by twelve three via UPS; tracking: "
+        "four dollars and ninety nine cents) ships by December third via UPS; tracking: "
         "one Z nine nine nine AA one zero one two three four five six seven eight four.",
     ),
     (
@@ -242,7 +242,7 @@ SENTENCES: list[tuple[str, str]] = [
     ),
     (
         "WWII ended in 1945, Henry VIII reigned 1509-1547.",
-        "WWII ended in nineteen forty five, Henry VIII reigned fifteen oh nine to "
+        "WWII ended in nineteen forty five, Henry the eighth reigned fifteen oh nine to "
         "fifteen forty seven.",
     ),
     (

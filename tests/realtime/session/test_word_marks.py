@@ -41,19 +41,19 @@ def speaking() -> Script:
     ("heard_ms", "words"),
     [
         (160, 0),
-        (399, 0),
-        (400, 1),  # half of the first word
-        (999, 1),
-        (1000, 2),
+        (599, 0),
+        (600, 1),  # most of the first word
+        (1099, 1),
+        (1100, 2),
         (2048, 4),
         (3000, 4),  # the pause is over, the fifth word begins
-        (3299, 4),
-        (3300, 5),
+        (3449, 4),
+        (3450, 5),
         (3904, 8),
         (4480, 10),
     ],
 )
-def test_a_word_counts_when_half_of_it_was_heard(heard_ms: int, words: int) -> None:
+def test_a_word_counts_when_most_of_it_was_heard(heard_ms: int, words: int) -> None:
     script = speaking()
     script.silence(4800)
     script.step(ev.PlaybackReported(script.item_ids[1], heard_ms))

@@ -111,6 +111,21 @@ def test_why_a_listening_recogniser_failed_is_told() -> None:
         assert cascade.active == 0
 
 
+def test_a_recogniser_that_never_comes_to_an_end_is_given_up() -> None:
+    cascade = ScriptedCascade()
+
+    async def play(rig: Rig) -> None:
+        cascade.recognise_gate = asyncio.Event()
+        rig.listen()
+        await rig.hear(10)
+        rig.works.hear_out("h1", rig.hearing.position)
+        await rig.settle()
+
+    rig = run(cascade, play)
+    assert [e.code for e in rig.events if isinstance(e, TranscriptFailed)] == ["stage_timeout"]
+    assert cascade.active == 0
+
+
 def test_a_turn_dropped_while_it_is_listened_to_leaves_nothing_behind() -> None:
     cascade = ScriptedCascade()
 

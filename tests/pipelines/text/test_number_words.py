@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipelines.text.numerals import cardinal, decimal, digit_by_digit, fraction, ordinal, year
+from pipelines.text.number_words import cardinal, decimal, digit_by_digit, fraction, ordinal, year
 from pipelines.text.spoken import spoken
 from tests.pipelines.waiting import UNHURRIED
 

@@ -1,72 +1,26 @@
-"""Review."""
+"""Sounds that are not decided yet, when something comes in between."""
 
 from __future__ import annotations
 
 from realtime.session import effects as fx
 from realtime.session import events as ev
 from realtime.session.notices import InputCommitted, ResponseDone, SpeechStarted
-from realtime.session.prompt import INTERRUPTED
-from realtime.session.settings import SemanticVad, ServerVad
+from realtime.session.settings import SemanticVad
 from realtime.session.states import Listening, Speaking
 from tests.realtime.session.script import Script
 
 STORY = "Once upon a time there was a ship that sailed to the end of the world."
 
 
-def speaking(ms: int = 12_000, heard_ms: int = 1500, drafts: bool = False) -> Script:
-    script = Script(hears=None, judges=0.9, lead_ms=160, drafts=drafts)
+def speaking(ms: int = 12_000, heard_ms: int = 1500) -> Script:
+    """An agent in the middle of a long reply."""
+    script = Script(hears=None, judges=0.9, lead_ms=160)
     script.create()
     script.write(STORY)
     script.speak(ms)
     script.wait(heard_ms)
     assert script.speaking is Speaking.SPEAKING
     return script
-
-
-def test_a_reply_that_was_held_is_heard_to_its_last_word() -> None:
-    script = speaking(ms=4000)
-    script.click()
-    script.finish()
-    script.wait(20_000)
-    (done,) = script.told(ResponseDone)
-    assert done.response.status == "completed"
-    script.type("And then?")
-    script.create()
-    assert script.prompt[-2:] == [("assistant", STORY), ("user", "And then?")]
-
-
-def test_a_reply_cut_by_its_length_was_not_interrupted_by_a_later_turn() -> None:
-    script = Script(ServerVad(), hears="So it is.", lead_ms=160)
-    script.create()
-    script.answer("One two three", 800, reason="length")
-    script.wait(5000)
-    script.type("Go on.")
-    script.create()
-    script.write("Four five six.")
-    script.speak(8000)
-    script.wait(1000)
-    script.say(1280)
-    script.silence(640)
-    texts = [text for _, text in script.prompt]
-    assert texts.count(INTERRUPTED) == 1
-    assert texts[:2] == ["One two three", "Go on."]
-
-
-def test_a_client_that_truncates_does_not_hide_the_interruption() -> None:
-    script = Script(SemanticVad(), hears=None, judges=None, lead_ms=None)
-    script.create()
-    script.answer(STORY, 2600)
-    script.wait(2000)
-    assert script.speaking is Speaking.TAIL
-    script.say(160)
-    (done,) = script.told(ResponseDone)
-    script.truncate(done.response.output[0].id, 1500)
-    script.silence(96)
-    script.hear("Stop.")
-    script.silence(1000)
-    script.verdict(0.9)
-    script.silence(1000)
-    assert [text for _, text in script.prompt][1:] == [INTERRUPTED, "Stop."]
 
 
 def test_speech_that_begins_in_the_opening_confirms_although_it_outlasts_it() -> None:
