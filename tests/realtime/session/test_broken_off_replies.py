@@ -7,20 +7,8 @@ from realtime.session.notices import ResponseDone
 from realtime.session.prompt import INTERRUPTED
 from realtime.session.settings import SemanticVad, ServerVad
 from realtime.session.states import Speaking
+from tests.realtime.session.long_reply import STORY, speaking
 from tests.realtime.session.script import Script
-
-STORY = "Once upon a time there was a ship that sailed to the end of the world."
-
-
-def speaking(ms: int = 12_000, heard_ms: int = 1500) -> Script:
-    """An agent in the middle of a long reply."""
-    script = Script(hears=None, judges=0.9, lead_ms=160)
-    script.create()
-    script.write(STORY)
-    script.speak(ms)
-    script.wait(heard_ms)
-    assert script.speaking is Speaking.SPEAKING
-    return script
 
 
 def test_a_reply_that_was_held_is_heard_to_its_last_word() -> None:

@@ -6,21 +6,9 @@ from realtime.session import effects as fx
 from realtime.session import events as ev
 from realtime.session.notices import InputCommitted, ResponseDone, SpeechStarted
 from realtime.session.settings import SemanticVad
-from realtime.session.states import Listening, Speaking
+from realtime.session.states import Listening
+from tests.realtime.session.long_reply import speaking
 from tests.realtime.session.script import Script
-
-STORY = "Once upon a time there was a ship that sailed to the end of the world."
-
-
-def speaking(ms: int = 12_000, heard_ms: int = 1500) -> Script:
-    """An agent in the middle of a long reply."""
-    script = Script(hears=None, judges=0.9, lead_ms=160)
-    script.create()
-    script.write(STORY)
-    script.speak(ms)
-    script.wait(heard_ms)
-    assert script.speaking is Speaking.SPEAKING
-    return script
 
 
 def test_speech_that_begins_in_the_opening_confirms_although_it_outlasts_it() -> None:

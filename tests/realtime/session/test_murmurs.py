@@ -13,25 +13,10 @@ from realtime.session.notices import (
     ResponseDone,
     SpeechStarted,
 )
-from realtime.session.settings import SemanticVad, TurnDetection
+from realtime.session.settings import SemanticVad
 from realtime.session.states import Listening, Speaking
-from tests.realtime.session.script import SERVER_VAD, Script
-
-
-def speaking(
-    ms: int = 12_000,
-    heard_ms: int = 1500,
-    lead_ms: float | None = 160,
-    detection: TurnDetection = SERVER_VAD,
-) -> Script:
-    """An agent in the middle of a long reply."""
-    script = Script(detection, hears=None, judges=0.9, lead_ms=lead_ms)
-    script.create()
-    script.write("Once upon a time there was a ship that sailed to the end of the world. ")
-    script.speak(ms)
-    script.wait(heard_ms)
-    assert script.speaking is Speaking.SPEAKING
-    return script
+from tests.realtime.session.long_reply import speaking
+from tests.realtime.session.script import Script
 
 
 def murmur(script: Script, text: str, ms: int = 320) -> None:
