@@ -53,5 +53,7 @@ class Preparation:
 
     def stop(self) -> None:
         """Somebody needs the language model, or nobody needs the preparation any more."""
-        self.ctx.abort(self._request)
-        self._request = None
+        if self._request is not None:
+            self.ctx.abort(self._request)
+            self._request = None
+            self._read = ()

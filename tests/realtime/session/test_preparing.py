@@ -79,6 +79,15 @@ def test_the_draft_takes_the_model_from_the_reading() -> None:
     assert order[0] == fx.Abort(prepared) and isinstance(order[1], fx.StartReply)
 
 
+def test_what_was_not_read_to_its_end_is_read_again() -> None:
+    script = talking()
+    script.machine.preparation._request = "prepare-9"  # as if it were not done yet
+    script.create()
+    script.cancel()
+    script.glimpse("So")
+    assert read(script) == [[("system", "Be brief.")]] * 2
+
+
 def test_new_instructions_are_read_before_anybody_speaks() -> None:
     script = Script(SemanticVad(), drafts=True)
     script.update(instructions="Talk like a pirate.")
