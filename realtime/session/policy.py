@@ -69,8 +69,8 @@ class Policy:
     patience_ms: dict[Eagerness, tuple[int, int]] = field(
         default_factory=lambda: {
             Eagerness.LOW: (900, 2400),
-            Eagerness.MEDIUM: (560, 1000),
-            Eagerness.AUTO: (560, 1000),
+            Eagerness.MEDIUM: (560, 940),
+            Eagerness.AUTO: (560, 940),
             Eagerness.HIGH: (320, 800),
         }
     )

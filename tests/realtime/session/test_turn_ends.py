@@ -173,7 +173,7 @@ def test_a_turn_that_trails_off_is_waited_for() -> None:
         script.say(640)
         script.silence(3000)
         ends_ms[text] = script.told(SpeechStopped)[0].audio_end_ms - 640
-    assert list(ends_ms.values()) == [928, 2016]
+    assert list(ends_ms.values()) == [864, 2016]
 
 
 @pytest.mark.parametrize(
