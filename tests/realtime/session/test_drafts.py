@@ -183,5 +183,5 @@ def test_a_turn_that_queues_behind_a_response_takes_no_draft_with_it() -> None:
 def test_drafts_can_be_off() -> None:
     script = Script(SemanticVad(), drafts=False, judges=0.1)
     script.say(640)
-    script.silence(900)
+    script.silence(800)
     assert not script.done(fx.StartReply)
