@@ -94,7 +94,7 @@ def test_a_sentence_of_ten_thousand_words_is_spoken_early_and_stopped_at_once() 
         # A pause of the voice stops the writer: what waits is bounded, whatever is to come.
         pieces = [text for _, text in cascade.speaker.pushed]
         assert len(pieces) < 200 and max(map(len, pieces)) <= MOST_CHARS
-        await caller.talk(tone(1000))
+        await caller.talk(tone(1300))
         done = await caller.transport.until("response.done", timeout_s=0.1)
         assert done["response"]["status_details"]["reason"] == "turn_detected"
         made = len(cascade.speaker.pushed)
