@@ -71,7 +71,7 @@ $(VENV)/.made:
 	@touch $@
 
 $(SERVE): configs/locks/serve.txt pyproject.toml | $(VENV)/.made
-	@echo "Installing what the server needs (about 130 MB, once) ..."
+	@echo "Installing what the server needs (about 140 MB, once) ..."
 	@$(PIP) install --quiet --require-hashes --requirement configs/locks/serve.txt
 	@PYTHONWARNINGS=ignore $(PIP) install --quiet --no-deps --editable .
 	@touch $@

@@ -21,6 +21,7 @@ from urllib.parse import urlsplit
 import numpy as np
 
 from benchmarks.report import percentile
+from realtime.runtime.egress import DEFAULT_LEAD_MS
 
 RATE_HZ = 24_000
 CHUNK_MS = 20  # of the microphone: what browsers and telephones send at a time
@@ -242,7 +243,7 @@ def main() -> None:
     parser.add_argument("--sessions", type=int, required=True)
     parser.add_argument("--settle", type=float, default=3.0, help="seconds before measuring")
     parser.add_argument("--seconds", type=float, default=20.0)
-    parser.add_argument("--lead-ms", type=float, default=1000.0, help="server.lead_ms")
+    parser.add_argument("--lead-ms", type=float, default=DEFAULT_LEAD_MS, help="server.lead_ms")
     chosen = parser.parse_args()
     figures = asyncio.run(
         crowd(chosen.url, chosen.sessions, chosen.settle, chosen.seconds, chosen.lead_ms)

@@ -34,9 +34,9 @@ PARTING_S = 10.0  # for visitors whose time is over
 KILLED_AFTER_S = (15.0, 90.0)
 FIRST_VISIT_S = 8.0  # what is made once for all sessions is made before the first look
 SETTLED_WITHIN_S = 90.0  # longer than a silent client's ping is waited for
-WARM_UP_SHARE = 1 / 6  # of the time: buffers and pools reach their size; ten minutes of an hour
-SLOPE_LIMIT_MIB_PER_H = 8.0
-LEAST_SLOPE_MINUTES = 20.0  # a slope over less says nothing of an hour
+WARM_UP_SHARE = 0.5  # of the time: until then rare moments still find the allocator's pools small
+SLOPE_LIMIT_MIB_PER_H = 1.0
+LEAST_SLOPE_MINUTES = 60.0  # half an hour is the least whose slope tells of an hour
 POOL_THREADS = min(32, (os.cpu_count() or 1) + 4)  # of asyncio, which come when first wanted
 LOG_MARKS = ("Traceback", " ERROR ", "never retrieved", "never awaited", "was destroyed")
 
@@ -156,6 +156,7 @@ def _visitors(url: str, clients: int, seconds: float, seed: int) -> subprocess.P
 
 
 def _sample(server: Server, pid: int, begin_s: float) -> Sample:
+    files = open_files(pid)  # before the question, whose own connection is one
     live = server.health()
     return Sample(
         (time.monotonic() - begin_s) / 60,
@@ -164,7 +165,7 @@ def _sample(server: Server, pid: int, begin_s: float) -> Sample:
         live["requests"],
         live["stages"],
         live["tasks"],
-        open_files(pid),
+        files,
         threads(pid),
         live["loop_lag_ms"]["p99"],
     )
