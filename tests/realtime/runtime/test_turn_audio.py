@@ -54,7 +54,7 @@ def test_nothing_is_handed_on_for_every_frame() -> None:
     async def main() -> None:
         sound = Sound()
         pieces = sound.turn.pieces()
-        waiting = asyncio.create_task(anext(pieces))
+        waiting = asyncio.ensure_future(anext(pieces))
         for _ in range(3):
             sound.hear(512)
             await asyncio.sleep(0)
