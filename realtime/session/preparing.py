@@ -44,12 +44,10 @@ class Preparation:
             PrepareReply(self._request, messages, ctx.settings.tools, ctx.settings.tool_choice)
         )
 
-    def settle(self, request: str) -> bool:
-        """Whether this request was the preparation, which has ended."""
-        if request != self._request:
-            return False
-        self._request = None
-        return True
+    def settle(self, request: str) -> None:
+        """This request has ended; perhaps it was the preparation."""
+        if request == self._request:
+            self._request = None
 
     def stop(self) -> None:
         """Somebody needs the language model, or nobody needs the preparation any more."""
