@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 from typing import Protocol
 
 
@@ -26,15 +27,18 @@ class LoopClock:
         return asyncio.get_running_loop().time() * 1000.0
 
     async def wait(self, event: asyncio.Event, until_ms: float | None) -> None:
-        if until_ms is None:
-            await event.wait()
-            return
-        alarm = asyncio.get_running_loop().call_at(until_ms / 1000.0, event.set)
-        try:
+        if event.is_set():
             await asyncio.sleep(0)
+        elif until_ms is None:
             await event.wait()
-        finally:
-            alarm.cancel()
+        else:
+            # Some loops count whole milliseconds: a fraction would wake them early and often.
+            due_s = math.ceil(until_ms) / 1000.0
+            alarm = asyncio.get_running_loop().call_at(due_s, event.set)
+            try:
+                await event.wait()
+            finally:
+                alarm.cancel()
 
 
 class ManualClock:

@@ -15,6 +15,7 @@ from realtime.audio.level import level_dbfs
 from realtime.audio.resample import HearingResampler
 from realtime.protocol.formats import bytes_per_sample, decode_audio
 from realtime.runtime.hearing import Hearing
+from realtime.runtime.time_limit import TimeLimit
 from realtime.session.events import AudioFrame
 from realtime.session.settings import AudioFormat
 
@@ -81,6 +82,10 @@ class Ears:
         self._frame: Samples = np.zeros(DETECTOR_FRAME_SAMPLES, dtype=np.float32)
         self._filled = 0
         self._has_failed = False
+        self._limit = TimeLimit(_DETECTOR_DEADLINE_S)
+
+    def close(self) -> None:
+        self._limit.close()
 
     async def hear(self, audio: bytes, audio_format: AudioFormat) -> None:
         """Bytes in the given format; a change of format first flushes what the old one holds."""
@@ -125,7 +130,7 @@ class Ears:
         frame = self._frame.copy()
         speech = 0.0
         try:
-            async with asyncio.timeout(_DETECTOR_DEADLINE_S):
+            with self._limit:
                 speech = await self._detector.step(frame)
             self._has_failed = False
         except (StageError, TimeoutError) as error:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from realtime.observe.metrics import Count, Metrics
 from realtime.runtime.egress import Frame
+from realtime.runtime.time_limit import TimeLimit
 from realtime.runtime.transport import Transport, TransportClosed
 
 log = logging.getLogger(__name__)
@@ -107,6 +108,13 @@ class Outbound:
 
     async def run(self, transport: Transport) -> None:
         """Send until the close entry, or until the client is lost."""
+        limit = TimeLimit(_STALL_S)
+        try:
+            await self._run(transport, limit)
+        finally:
+            limit.close()
+
+    async def _run(self, transport: Transport, limit: TimeLimit) -> None:
         while not self._is_lost:
             if not self._queue:
                 self._filled.clear()
@@ -123,7 +131,7 @@ class Outbound:
                 continue
             text = await self._render(entry)
             try:
-                async with asyncio.timeout(_STALL_S):
+                with limit:
                     await transport.send(text)
             except TimeoutError:
                 self._metrics.add(Count.CLIENTS_STALLED)

@@ -121,6 +121,7 @@ class Shell:
     def close(self) -> None:
         """Abort all work and free all audio. The tasks end with their group."""
         self.works.close()
+        self.ears.close()
         self.hearing.forget()
         self.items.clear()
 
