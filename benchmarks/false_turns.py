@@ -21,13 +21,14 @@ from benchmarks.report import print_table, write_json
 from pipelines.ports import Cascade
 from pipelines.types import Samples, StageError
 from pipelines.weights import WeightsError
-from realtime.app import create_cascade, session_settings
 from realtime.commands.wire_client import WIRE_RATE_HZ
 from realtime.runtime.shell import SessionSetup
 from realtime.runtime.simulate import simulate
 from realtime.session.notices import InputCommitted, Notice, ResponseCreated, SpeechStarted
 from realtime.session.settings import SessionType
+from realtime.session_defaults import session_settings
 from realtime.settings import Settings
+from realtime.stages import create_cascade
 
 SEED = 20_250_101  # every run makes the same noise
 LEVEL = 10 ** (-30 / 20)  # of full scale: a loud room

@@ -26,8 +26,11 @@ from pipelines.types import (
     TextDelta,
     ToolCallDelta,
     Urgency,
+    UsageSoFar,
+    VoiceFed,
     WriteOutput,
     WriteRequest,
+    demands_call,
 )
 
 UTTERANCE_LIMIT = 64  # about a thousand words, that the writer may be ahead of the voice
@@ -120,6 +123,8 @@ class Reply:
                         self._has_called = True
                         self._filler.settle()
                         await self._stream.emit(output)
+                    case UsageSoFar():
+                        await self._stream.emit(output)
                     case Finished():
                         # Reading goes on to the end, which lets the writer tidy up by itself.
                         self._finished = output
@@ -190,6 +195,8 @@ class Reply:
     async def _say(self, utterance: Utterance, speaking: Stream[str, SpeechDelta]) -> None:
         self._positions.add(utterance)
         if utterance.spoken:
+            if not self._has_said:
+                await self._stream.emit(VoiceFed())
             self._has_said = True
             await speaking.push(utterance.spoken)
 
@@ -219,7 +226,9 @@ class Reply:
         """Nothing could be said: the listener is told so. A draft that failed stays silent."""
         has_failed = self._error is not None
         is_draft = self._stream.ticket.urgency is Urgency.DRAFT
-        phrase = self._timing.courtesy.excuse(has_failed, is_draft, self._has_called)
+        # Where a call is demanded, words are no answer, not even that there is none.
+        may_say_nothing = self._has_called or demands_call(self._request)
+        phrase = self._timing.courtesy.excuse(has_failed, is_draft, may_say_nothing)
         if not phrase:
             return
         if self._has_shown and not has_failed:
@@ -273,6 +282,8 @@ class Reply:
             max_output_tokens=self._request.max_output_tokens,
             temperature=self._request.temperature,
             is_spoken=self._request.speak,
+            parallel_tool_calls=self._request.parallel_tool_calls,
+            truncation=self._request.truncation,
         )
 
     def _speak_request(self) -> SpeakRequest:

@@ -59,6 +59,21 @@ class ToolSpec:
 
 
 @dataclass(frozen=True, slots=True)
+class Truncation:
+    """What is left out of a conversation that is longer than a model can read.
+
+    may_drop: whether anything; if not, such a request fails with `context_length_exceeded`.
+    keep_share: how much of the limit the newest messages may fill after a cut, 0 to 1. The cut
+        stays where it is until the limit is reached again, and the prompt's prefix with it.
+    limit_tokens: of all messages behind the instructions; None: what the model's context leaves.
+    """
+
+    may_drop: bool = True
+    keep_share: float = 0.5
+    limit_tokens: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class RecogniseRequest:
     """Speech to text. Audio is pushed as float32 at `HEARING_RATE_HZ`."""
 
@@ -79,8 +94,11 @@ class Transcript:
 
 @dataclass(frozen=True, slots=True)
 class WriteRequest:
-    """Messages to text. Yields TextDelta, ToolCallDelta and, last, Finished.
+    """Messages to text. Yields TextDelta, ToolCallDelta, UsageSoFar and, last, Finished.
 
+    tool_choice: required and a tool's name yield a call whose arguments fit its parameters, or
+        fail; what a model says instead is not passed on.
+    parallel_tool_calls: whether there may be more than one call.
     max_output_tokens: 0 only has the model read the messages, the last of which may go on; a stage
         for which that means nothing finishes at once.
     is_spoken: the text will be said aloud; where no limit is named, a stage may end it at a
@@ -95,6 +113,8 @@ class WriteRequest:
     max_output_tokens: int | None = None
     temperature: float | None = None  # None: the stage's own default
     is_spoken: bool = False
+    parallel_tool_calls: bool = True
+    truncation: Truncation = Truncation()
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,6 +141,14 @@ class ReplyRequest:
     tool_choice: str = "auto"
     max_output_tokens: int | None = None
     temperature: float | None = None
+    parallel_tool_calls: bool = True
+    truncation: Truncation = Truncation()
+
+
+def demands_call(request: WriteRequest | ReplyRequest) -> bool:
+    """Whether the answer must be a call of a tool: words are no answer."""
+    named = {"required", *(tool.name for tool in request.tools)}
+    return bool(request.tools) and request.tool_choice in named
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,10 +198,29 @@ class SpeechDelta:
 
 
 @dataclass(frozen=True, slots=True)
+class VoiceFed:
+    """The voice has been given the first words of the reply. Told once, for the ledger of time."""
+
+
+@dataclass(frozen=True, slots=True)
 class Usage:
     input_tokens: int = 0
     cached_tokens: int = 0
     output_tokens: int = 0
+
+    def plus(self, other: Usage) -> Usage:
+        return Usage(
+            self.input_tokens + other.input_tokens,
+            self.cached_tokens + other.cached_tokens,
+            self.output_tokens + other.output_tokens,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class UsageSoFar:
+    """What a request has read and written until now: all that is known if it is broken off."""
+
+    usage: Usage
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,8 +231,8 @@ class Finished:
     usage: Usage = field(default_factory=Usage)
 
 
-WriteOutput: TypeAlias = TextDelta | ToolCallDelta | Finished
-ReplyOutput: TypeAlias = TextDelta | ToolCallDelta | SpeechDelta | Finished
+WriteOutput: TypeAlias = TextDelta | ToolCallDelta | UsageSoFar | Finished
+ReplyOutput: TypeAlias = TextDelta | ToolCallDelta | VoiceFed | SpeechDelta | UsageSoFar | Finished
 
 
 class StageError(Exception):

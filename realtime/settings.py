@@ -44,9 +44,13 @@ class Server(Section):
     lead_ms: how far audio may run ahead of its playback; null sends as fast as it is made. What
         has been sent is still heard when a reply is held, so a large one makes it slow to stop.
     drain_ms: how long a stopping server lets people finish.
+    resume_ms: how long a session that was lost waits for its client, if that has asked for it; 0:
+        every session ends with its socket.
     record_dir: a folder for recordings of every session's events (`parley replay`); null: none.
     keys: bearer keys, one of which every client must show; without any, loopback only.
+    keys_env: the name of an environment variable with more keys, separated by commas.
     origins: web origins that may connect beside the server's own pages.
+    tls_certificate, tls_key: PEM files, for https and wss; the certificate's file holds its chain.
     """
 
     host: str = "127.0.0.1"
@@ -54,9 +58,13 @@ class Server(Section):
     max_sessions: Annotated[int, Field(ge=1, le=10_000)] = 16
     lead_ms: Annotated[int, Field(ge=40, le=60_000)] | None = 120
     drain_ms: Milliseconds = 5000
+    resume_ms: Milliseconds = 60_000
     record_dir: Path | None = None
     keys: tuple[str, ...] = ()
+    keys_env: Annotated[str, Field(min_length=1)] | None = None
     origins: tuple[str, ...] = ()
+    tls_certificate: Path | None = None
+    tls_key: Path | None = None
 
     @field_validator("keys")
     @classmethod
@@ -74,9 +82,44 @@ class Server(Section):
                 raise ValueError(f"{origin!r} is no web origin; write it as https://example.org")
         return origins
 
+    @model_validator(mode="after")
+    def _tls_is_whole(self) -> Server:
+        if (self.tls_certificate is None) != (self.tls_key is None):
+            raise ValueError("tls_certificate and tls_key go together: give both or none")
+        return self
+
     @property
     def is_loopback(self) -> bool:
         return self.host in LOOPBACK_HOSTS
+
+    @property
+    def has_tls(self) -> bool:
+        return self.tls_certificate is not None
+
+
+class Limits(Section):
+    """How much one client may ask for.
+
+    session_minutes: how long a session lasts at most; its client is told, and may begin another.
+    sessions_per_key: how many each of server.keys may hold at once; null: server.max_sessions.
+    events_per_second: of one session, beside audio; faster clients are read more slowly.
+    appends_per_second: the same of pieces of audio.
+    items: of one conversation; when it holds as many, its client can add no more.
+    instruction_characters: of a session or a response.
+    tools: functions of a session or a response; the wire takes no more than 128.
+    tool_characters: of all of them together, as JSON.
+    message_mib: the largest message; 15 MiB of audio take 20 in base64, and JSON beside them.
+    """
+
+    session_minutes: Annotated[int, Field(ge=1, le=10_080)] = 60
+    sessions_per_key: Annotated[int, Field(ge=1, le=10_000)] | None = None
+    events_per_second: Annotated[int, Field(ge=10, le=100_000)] = 500
+    appends_per_second: Annotated[int, Field(ge=50, le=100_000)] = 1000
+    items: Annotated[int, Field(ge=10, le=1_000_000)] = 5000
+    instruction_characters: Annotated[int, Field(ge=1000, le=1_000_000)] = 100_000
+    tools: Annotated[int, Field(ge=0, le=128)] = 128
+    tool_characters: Annotated[int, Field(ge=0, le=1_000_000)] = 250_000
+    message_mib: Annotated[int, Field(ge=22, le=1024)] = 32
 
 
 class SemanticVadDefault(Section):
@@ -247,6 +290,7 @@ class Settings(Section):
     """A whole configuration."""
 
     server: Server = Server()
+    limits: Limits = Limits()
     session: SessionDefaults = SessionDefaults()
     reply: Replies = Replies()
     stages: Stages = Stages()

@@ -13,7 +13,7 @@ import yaml
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
-from realtime.settings import OpenAIWriter, Settings
+from realtime.settings import OpenAIWriter, Server, Settings
 
 LLM_URL_VARIABLE = "PARLEY_LLM_URL"
 LLM_KEY_VARIABLE = "PARLEY_LLM_KEY"
@@ -68,10 +68,11 @@ class _Document:
 def load_settings(path: Path | None, environment: Mapping[str, str] = os.environ) -> Settings:
     """Settings of a YAML file, or the defaults; the environment may replace the writer.
 
-    Raises SettingsError.
+    Keys that lie in the variable of `server.keys_env` are added to `server.keys`. Raises
+    SettingsError.
     """
     settings = Settings() if path is None else _validate(_parse(path))
-    return _with_environment(settings, environment)
+    return _with_keys(_with_environment(settings, environment), environment)
 
 
 def _parse(path: Path) -> _Document:
@@ -247,6 +248,26 @@ def _with_environment(settings: Settings, environment: Mapping[str, str]) -> Set
         raise SettingsError(f"{LLM_URL_VARIABLE} is '{url}': {problem}") from error
     stages = settings.stages.model_copy(update={"writer": writer})
     return settings.model_copy(update={"stages": stages})
+
+
+def _with_keys(settings: Settings, environment: Mapping[str, str]) -> Settings:
+    name = settings.server.keys_env
+    if name is None:
+        return settings
+    keys = [key.strip() for key in environment.get(name, "").split(",") if key.strip()]
+    if not keys:
+        # A server that was meant to have keys must not open without them.
+        raise SettingsError(
+            f"server.keys_env names {name}, which holds no key: put one or more there, separated "
+            "by commas, or leave the setting out"
+        )
+    merged = {**settings.server.model_dump(), "keys": (*settings.server.keys, *keys)}
+    try:
+        server = Server.model_validate(merged)
+    except ValidationError as error:
+        problem = what_is_wrong(error.errors(include_url=False)[0])
+        raise SettingsError(f"{name}: {problem}") from error
+    return settings.model_copy(update={"server": server})
 
 
 def _dotted(path: KeyPath) -> str:

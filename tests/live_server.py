@@ -17,7 +17,7 @@ from realtime.commands.wire_client import WIRE_RATE_HZ, Pcm
 from realtime.settings import Settings
 
 PATIENCE_S = 20.0
-MAX_MESSAGE_BYTES = 32 * 1024 * 1024  # as `parley serve` has it
+MAX_MESSAGE_BYTES = 32 * 1024 * 1024  # this, and no compression: as `parley serve` has it
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +47,7 @@ async def live_server(
             app.asgi,
             ws="websockets-sansio",
             ws_max_size=MAX_MESSAGE_BYTES,
+            ws_per_message_deflate=False,
             lifespan="on",
             log_config=None,
             timeout_graceful_shutdown=2,

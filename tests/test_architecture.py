@@ -47,8 +47,10 @@ ALLOWED: dict[str, set[str]] = {
     "realtime.http": BELOW_DOORS,
     "realtime.settings": {"realtime.access"},
     "realtime.settings_file": {"realtime.settings"},
-    # The wiring, alone in knowing both packages.
+    # The wiring, alone in knowing both packages; `stages` makes one of the configured models.
     "realtime.app": {"realtime", "pipelines"},
+    "realtime.stages": {"realtime.settings", "pipelines"},
+    "realtime.session_defaults": {"realtime.settings", "realtime.session"},
     # Programs: what concerns the server goes through the wiring; the model store has its own door.
     "realtime.commands.models": {"realtime.commands", "realtime.settings", "pipelines.weights"},
     "realtime.commands": {"realtime", "pipelines.ports", "pipelines.types"},
@@ -77,7 +79,7 @@ ALLOWED["pipelines.fakes"] |= {"pipelines.cascade", "pipelines.reply", "pipeline
 # Parts whose imports from outside the project are limited to the standard library and these.
 OUTSIDE: dict[str, set[str]] = {
     "realtime.session": set(),
-    "realtime.protocol": {"pydantic", "pydantic_core", "numpy"},
+    "realtime.protocol": {"pydantic", "pydantic_core", "numpy", "opuslib"},
     "pipelines.types": {"numpy"},
     "pipelines.ports": set(),
 }

@@ -20,6 +20,7 @@ from pipelines.types import (
     TextDelta,
     ToolCallDelta,
     Usage,
+    UsageSoFar,
     WriteOutput,
     WriteRequest,
 )
@@ -43,6 +44,14 @@ class Call:
 
 
 @dataclass(frozen=True, slots=True)
+class Use:
+    """Tells what has been read and written so far."""
+
+    usage: Usage
+    after_ms: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
 class Fail:
     error: StageError
     after_ms: float = 0.0
@@ -61,7 +70,7 @@ class End:
     usage: Usage = field(default_factory=Usage)
 
 
-Step: TypeAlias = Say | Call | Fail | Stall | End
+Step: TypeAlias = Say | Call | Use | Fail | Stall | End
 Script: TypeAlias = Sequence[Step]
 
 
@@ -121,6 +130,9 @@ class FakeWriter(AsyncStage[WriteRequest, WriteOutput]):
                     yield ToolCallDelta(
                         index, call_id if is_first else "", name if is_first else "", arguments
                     )
+                case Use(usage, after_ms):
+                    await sleep_after(self._clock, after_ms)
+                    yield UsageSoFar(usage)
                 case Fail(error, after_ms):
                     await sleep_after(self._clock, after_ms)
                     raise error

@@ -10,7 +10,7 @@ and there an abort is seen.
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -92,9 +92,12 @@ class LlamaEngine:
             body["tools"] = list(tools)
         return self._ask("/apply-template", body)["prompt"]
 
-    def tokenize(self, text: str, *, special: bool = False) -> list[int]:
-        """Text to token ids. special: whether markers such as <|im_start|> become one token."""
-        body = {"content": text, "add_special": special, "parse_special": special}
+    def tokenize(self, text: str, *, special: bool = False, goes_on: bool = False) -> list[int]:
+        """Text to token ids. special: whether markers such as <|im_start|> become one token.
+
+        goes_on: the text stands behind other text, so it has no mark of a beginning.
+        """
+        body = {"content": text, "add_special": special and not goes_on, "parse_special": special}
         return self._ask("/tokenize", body)["tokens"]
 
     def complete(
@@ -107,6 +110,7 @@ class LlamaEngine:
         is_aborted: Callable[[], bool],
         grammar: str | None = None,
         is_enough: Callable[[], bool] = lambda: False,
+        note: Callable[[int, int, int], None] = lambda read, cached, written: None,
     ) -> Completion:
         """Evaluate `prompt`, then write at most `limit_tokens`.
 
@@ -115,30 +119,33 @@ class LlamaEngine:
         since the state of a grammar does not outlive a call. `is_aborted` is asked at each token;
         once it says yes, `pause` must raise.
         limit_tokens 0 evaluates the prompt, to have it in the cache. is_enough: asked between
-        quanta; the reply then ends as if by itself.
+        quanta; the reply then ends as if by itself. note: is told after each quantum how many
+        tokens of the prompt have been read, how many of them were in the cache, and how many have
+        been written.
         Raises EngineFailed.
         """
         tokens = list(prompt)
         produced = 0
         hit_limit = True
         text = ""
-        cached: int | None = None
+        cached = -1  # not known yet
         quantum = DECODE_TOKENS if grammar is None else limit_tokens
         options = dict(sampling) if grammar is None else {**sampling, "grammar": grammar}
         while True:
             pause()
             burst = _Burst(is_aborted, emit if limit_tokens else _ignore)
-            if cached is None:
+            if cached < 0:
                 burst.most_tokens = self._batch()
             self._call(tokens, min(quantum, limit_tokens - produced), options, burst)
-            if cached is None:
-                cached = burst.cached
+            cached = burst.cached if cached < 0 else cached
             if burst.oversized:
-                self._prefill(tokens, burst.cached + BATCH_TOKENS, pause, is_aborted)
+                for read in self._prefill(tokens, burst.cached + BATCH_TOKENS, pause, is_aborted):
+                    note(read, cached, 0)
                 continue
             if limit_tokens == 0:
                 break
             produced += burst.output_tokens
+            note(len(prompt), cached, produced)
             text += burst.text
             if burst.stopped or is_enough():
                 hit_limit = False
@@ -153,7 +160,7 @@ class LlamaEngine:
                 # again from the text, with more room if not even one character was finished.
                 tokens = [*prompt, *self.tokenize(text)]
                 quantum = DECODE_TOKENS if burst.text else min(quantum * 2, DECODE_MAX_TOKENS)
-        return Completion(hit_limit, len(prompt), cached or 0, produced)
+        return Completion(hit_limit, len(prompt), cached, produced)
 
     def _prefill(
         self,
@@ -161,12 +168,13 @@ class LlamaEngine:
         position: int,
         pause: Callable[[], None],
         is_aborted: Callable[[], bool],
-    ) -> None:
-        """Evaluate `tokens` from `position` on, but for the last quantum."""
+    ) -> Iterator[int]:
+        """Evaluate `tokens` from `position` on, but for the last quantum; yields how far it is."""
         while len(tokens) - position > self._batch():
             pause()
             position += self._batch()
             self._call(tokens[:position], 0, {}, _Burst(is_aborted, _ignore))
+            yield position
 
     def _call(
         self, tokens: list[int], limit_tokens: int, sampling: Mapping[str, Any], burst: _Burst

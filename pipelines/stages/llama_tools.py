@@ -1,28 +1,12 @@
-"""Tool calls of a small local model: how it is told, how it is held to one, how one is read.
-
-These models print a call as a JSON object in their text, `{"name": ..., "arguments": {...}}`, with
-or without the tags of their template around it.
-"""
+"""How a small local model is told of its tools, and of the calls that it has made."""
 
 from __future__ import annotations
 
 import json
-import re
-import uuid
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from pipelines.types import Message, ToolSpec
-
-OPENERS = ("{", "<tool_call>", "```json")  # how a reply that is a call begins
-
-
-@dataclass(frozen=True, slots=True)
-class Call:
-    call_id: str
-    name: str
-    arguments: str  # a JSON text
 
 
 def offered(tools: Sequence[ToolSpec], tool_choice: str) -> tuple[ToolSpec, ...]:
@@ -34,6 +18,29 @@ def offered(tools: Sequence[ToolSpec], tool_choice: str) -> tuple[ToolSpec, ...]
             return tuple(tools)
         case name:
             return tuple(tool for tool in tools if tool.name == name)
+
+
+def answered(messages: Sequence[Message]) -> set[tuple[str, str]]:
+    """The calls since the user last spoke whose results are there: names and plain arguments."""
+    results = {message.call_id for message in messages if message.role == "tool"}
+    found: set[tuple[str, str]] = set()
+    for message in reversed(messages):
+        if message.role == "user":
+            break
+        found |= {
+            (call.name, plain(call.arguments))
+            for call in message.tool_calls
+            if call.call_id in results
+        }
+    return found
+
+
+def plain(arguments: str) -> str:
+    """One form for all JSON texts of one value; what is no JSON stays as it is."""
+    try:
+        return json.dumps(json.loads(arguments), sort_keys=True)
+    except ValueError:
+        return arguments
 
 
 def as_openai(tool: ToolSpec) -> dict[str, Any]:
@@ -71,65 +78,3 @@ def instructions(tools: Sequence[ToolSpec]) -> str:
         f"{listed}\n"
         'To call one, answer only with {"name": <its name>, "arguments": <a JSON object>}.'
     )
-
-
-def schema_of_call(tools: Sequence[ToolSpec]) -> dict[str, Any]:
-    """JSON Schema of a call of one of `tools`. Raises ValueError for a schema that is no JSON."""
-    calls = [
-        {
-            "type": "object",
-            "properties": {
-                "name": {"const": tool.name},
-                "arguments": json.loads(tool.parameters_json),
-            },
-            "required": ["name", "arguments"],
-            "additionalProperties": False,
-        }
-        for tool in tools
-    ]
-    return calls[0] if len(calls) == 1 else {"anyOf": calls}
-
-
-class CallReader:
-    """Holds text back while it may be a call. `feed` and `finish` return what is plain text."""
-
-    def __init__(self, tools: Sequence[ToolSpec]) -> None:
-        self._names = frozenset(tool.name for tool in tools)
-        self._held = ""
-        self._decided_text = not tools
-
-    def feed(self, text: str) -> str:
-        if self._decided_text:
-            return text
-        self._held += text
-        begun = self._held.lstrip()
-        if any(begun.startswith(o) or o.startswith(begun) for o in OPENERS):
-            return ""
-        self._decided_text = True
-        held, self._held = self._held, ""
-        return held
-
-    def finish(self) -> tuple[list[Call], str]:
-        """The calls, or else the text that was held back."""
-        calls = read_calls(self._held, self._names)
-        return calls, "" if calls else self._held
-
-
-def read_calls(text: str, names: frozenset[str]) -> list[Call]:
-    """The well-formed calls at the start of `text`; what follows the first other thing is left."""
-    # One of these models writes the doubled braces of its template.
-    text = re.sub(r"^(\s*(?:<tool_call>|```json)?\s*)\{\{(.*)\}\}", r"\1{\2}", text, flags=re.S)
-    decoder = json.JSONDecoder()
-    calls: list[Call] = []
-    while begun := re.match(r"(?:\s|</?tool_call>|```(?:json)?|,)*(?=\{)", text):
-        try:
-            value, end = decoder.raw_decode(text, begun.end())
-        except ValueError:
-            break
-        arguments = value.get("arguments", value.get("parameters", {}))
-        if value.get("name") not in names or not isinstance(arguments, dict):
-            break
-        call_id = f"call_{uuid.uuid4().hex[:16]}"
-        calls.append(Call(call_id, value["name"], json.dumps(arguments, ensure_ascii=False)))
-        text = text[end:]
-    return calls

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import dataclasses
 from collections.abc import Callable
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -13,15 +13,15 @@ from pipelines.ports import Progress
 from pipelines.runtime.cpu import CpuToken
 from pipelines.runtime.self_scheduled import SelfScheduledStage
 from pipelines.runtime.ticket import Ticket
-from pipelines.stages.llama_context import ContextTooSmall, fit
-from pipelines.stages.llama_engine import EngineFailed, LlamaEngine, grammar_of
+from pipelines.stages.context_window import ContextTooSmall, context_exceeded, fit
+from pipelines.stages.llama_engine import EngineFailed, LlamaEngine
+from pipelines.stages.llama_reply import LlamaReply, Pace, Start
 from pipelines.stages.llama_tools import (
-    CallReader,
+    answered,
     as_openai,
     instructions,
     message_as_openai,
     offered,
-    schema_of_call,
 )
 from pipelines.stages.spoken_length import SpokenLength
 from pipelines.types import (
@@ -29,12 +29,11 @@ from pipelines.types import (
     FinishReason,
     Message,
     StageError,
-    TextDelta,
-    ToolCallDelta,
     ToolSpec,
     Usage,
     WriteOutput,
     WriteRequest,
+    demands_call,
 )
 from pipelines.weights import resolve
 from pipelines.weights.catalogue import QWEN_HALF_B, QWEN_ONE_AND_A_HALF_B, SMOLLM2
@@ -52,6 +51,11 @@ REPLY_MAX_TOKENS = 1024  # whatever the request names: a small model may repeat 
 STALL_TIMEOUT_MS = 60_000  # a full context is evaluated in half a minute on two slow cores
 REQUESTS_AT_ONCE = 2  # so that a reply can come between the quanta of a draft
 COUNTED_TEXTS = 4096  # messages whose length in tokens is remembered
+
+TAG = "<tool_call>\n"  # a template that teaches this is followed
+MARKUP = ("<tool_call>", "{", '{"', "{{", "```")  # with which these models begin a call
+MOST_ROUNDS = 4  # of calls of its own accord since the user spoke: a small model finds no end
+REPEATED = ("auto", "required")  # choices that leave open how many calls there are
 
 SAMPLING = {"temperature": 0.3, "top_p": 0.9, "repeat_penalty": 1.05}
 
@@ -97,7 +101,7 @@ class LlamaWriter(SelfScheduledStage[WriteRequest, WriteOutput]):
         super().__init__(
             "llm",
             load,
-            lambda writer, request, ticket, emit: writer._write(request, ticket, emit),
+            lambda writer, request, ticket, emit: writer._answer(request, ticket, emit),
             cpu,
             # Without a token nothing orders the threads, and two would only slow each other.
             threads=1 if cpu is None else REQUESTS_AT_ONCE,
@@ -110,21 +114,22 @@ class LlamaWriter(SelfScheduledStage[WriteRequest, WriteOutput]):
         if engine is not None:
             await asyncio.to_thread(engine.close)
 
+    def _answer(
+        self, request: WriteRequest, ticket: Ticket, emit: Callable[[WriteOutput], None]
+    ) -> None:
+        try:
+            self._write(request, ticket, emit)
+        except EngineFailed as error:
+            raise _failed(error) from error
+
     def _write(
         self, request: WriteRequest, ticket: Ticket, emit: Callable[[WriteOutput], None]
     ) -> None:
         engine = self._engine
         assert engine is not None
-        tools = offered(request.tools, request.tool_choice)
-        must_call = bool(tools) and request.tool_choice not in ("auto", "none")
-        try:
-            prompt = self._prompt(engine, request, tools)
-        except EngineFailed as error:
-            raise _failed(error) from error
-        reader = CallReader(tools)
-        start = _Start(emit)
         length = SpokenLength()
         is_bounded = request.is_spoken and request.max_output_tokens is None
+        start = Start(emit)
 
         def say(text: str) -> None:
             start.write(length.cut(text) if is_bounded else text)
@@ -137,56 +142,71 @@ class LlamaWriter(SelfScheduledStage[WriteRequest, WriteOutput]):
         sampling = dict(SAMPLING)
         if request.temperature is not None:
             sampling["temperature"] = request.temperature
-        try:
-            completion = engine.complete(
-                prompt,
-                _limit(request, may_call=bool(tools)),
-                sampling,
-                lambda text: say(reader.feed(text)),
-                pause,
-                lambda: ticket.aborted,
-                _grammar(tools) if must_call else None,
+        pace = Pace(sampling, pause, lambda: ticket.aborted)
+        is_free = request.tool_choice == "auto"
+        known = answered(request.messages) if is_free else set[tuple[str, str]]()
+        tools = offered(request.tools, request.tool_choice) if len(known) < MOST_ROUNDS else ()
+        limit_tokens = _limit(request, may_call=bool(tools))
+        used = Usage()
+        while True:
+            prompt, tag = self._prompt(engine, request, tools)
+            if not tools and request.messages[-1].role == "tool":
+                # Shown its own calls, a small model makes more of them, tools or none.
+                pace = replace(pace, sampling={**sampling, "logit_bias": _no_markup(engine)})
+            left_tokens = limit_tokens - used.output_tokens
+            reply = LlamaReply(engine, prompt, left_tokens, pace, emit, used, known)
+            if limit_tokens == 0:
+                reply.read()
+                break
+            reply.write(
+                tools,
+                say,
                 lambda: length.is_enough,
+                must_call=demands_call(request),
+                tag=tag,
+                # A named tool is to be called once.
+                may_repeat=request.parallel_tool_calls and request.tool_choice in REPEATED,
+                knows_calls=bool(request.tools) or any(m.tool_calls for m in request.messages),
             )
-        except EngineFailed as error:
-            raise _failed(error) from error
-        calls, text = reader.finish()
-        if must_call and not calls and not completion.hit_limit:
-            raise _bad_schema("the model could not be held to them")
-        say(text)
-        for index, call in enumerate(calls):
-            emit(ToolCallDelta(index, call.call_id, call.name, call.arguments))
-        reason = FinishReason.LENGTH if completion.hit_limit else FinishReason.STOP
-        usage = Usage(completion.input_tokens, completion.cached_tokens, completion.output_tokens)
-        emit(Finished(FinishReason.TOOL_CALLS if calls else reason, usage))
+            used = reply.usage
+            if not reply.has_repeated:
+                break
+            tools = ()  # it asks again for what it has been told: now it is to say it
+        if limit_tokens == 0 or reply.hit_limit:
+            reason = FinishReason.LENGTH
+        else:
+            reason = FinishReason.TOOL_CALLS if reply.has_called else FinishReason.STOP
+        emit(Finished(reason, reply.usage))
 
     def _prompt(
         self, engine: LlamaEngine, request: WriteRequest, tools: tuple[ToolSpec, ...]
-    ) -> list[int]:
+    ) -> tuple[list[int], str]:
+        """The prompt, and what this model writes before a call.
+
+        What the messages may fill is settled by the context and by what is reserved for a reply.
+        """
         messages = request.messages
         if not messages:
             raise StageError("llm_no_messages", "The language model was asked without a message.")
         try:
             functions = [as_openai(tool) for tool in tools]
         except ValueError as error:
-            raise _bad_schema(str(error)) from error
+            raise StageError(
+                "llm_bad_tool_schema",
+                f"The parameters of a tool are no JSON ({error}): correct them.",
+            ) from error
         room_tokens = self._room_tokens - sum(self._count(str(entry)) for entry in functions)
         while True:
             try:
-                kept = fit(messages, room_tokens, self._count)
+                kept = fit(messages, room_tokens, self._count, request.truncation)
             except ContextTooSmall:
-                raise StageError(
-                    "llm_context_full",
-                    f"The instructions, the tools and the last message do not fit into the "
-                    f"{self._room_tokens} tokens that the language model can read: shorten them, "
-                    "or set a larger context.",
-                ) from None
+                raise context_exceeded(f"{self._room_tokens} tokens") from None
             rendered = self._render(engine, kept, tools, functions)
             if request.max_output_tokens == 0:
                 rendered = _before_end(rendered, kept[-1].text)
             prompt = engine.tokenize(rendered, special=True)
             if len(prompt) <= self._room_tokens:
-                return prompt
+                return prompt, TAG if TAG in rendered else ""
             room_tokens //= 2  # this template adds more than was reckoned with
 
     def _render(
@@ -201,7 +221,7 @@ class LlamaWriter(SelfScheduledStage[WriteRequest, WriteOutput]):
             return rendered
         told = Message("system", instructions(tools))
         if messages[0].role == "system":
-            told = dataclasses.replace(told, text=f"{messages[0].text}\n\n{told.text}")
+            told = replace(told, text=f"{messages[0].text}\n\n{told.text}")
             messages = messages[1:]
         return engine.render([message_as_openai(m) for m in (told, *messages)], [])
 
@@ -217,19 +237,10 @@ class LlamaWriter(SelfScheduledStage[WriteRequest, WriteOutput]):
         engine.complete(prompt, 1, SAMPLING, lambda text: None, lambda: None, lambda: False)
 
 
-class _Start:
-    """Passes text on, without the white space that models put before their first word."""
-
-    def __init__(self, emit: Callable[[WriteOutput], None]) -> None:
-        self._emit = emit
-        self._started = False
-
-    def write(self, text: str) -> None:
-        if not self._started:
-            text = text.lstrip()
-        if text:
-            self._started = True
-            self._emit(TextDelta(text))
+def _no_markup(engine: LlamaEngine) -> list[tuple[int, bool]]:
+    """Forbids the tokens that begin a call."""
+    ids = {engine.tokenize(text, special=True, goes_on=True)[0] for text in MARKUP}
+    return [(token, False) for token in sorted(ids)]
 
 
 def _before_end(rendered: str, last_text: str) -> str:
@@ -245,20 +256,5 @@ def _limit(request: WriteRequest, *, may_call: bool) -> int:
     return max(0, min(limit_tokens, REPLY_MAX_TOKENS))
 
 
-def _grammar(tools: tuple[ToolSpec, ...]) -> str:
-    try:
-        return grammar_of(schema_of_call(tools))
-    except (EngineFailed, ValueError) as error:
-        raise _bad_schema(str(error)) from error
-
-
 def _failed(error: EngineFailed) -> StageError:
     return StageError("llm_failed", f"The language model failed this request: {error}")
-
-
-def _bad_schema(cause: str) -> StageError:
-    return StageError(
-        "llm_bad_tool_schema",
-        f"The language model cannot use the parameters of these tools ({cause}): correct their "
-        "JSON Schema.",
-    )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -50,6 +51,8 @@ def request_body(request: WriteRequest, model: str, extra: Mapping[str, Any]) ->
     if request.tools:
         body["tools"] = [_tool(tool) for tool in request.tools]
         body["tool_choice"] = _tool_choice(request.tool_choice)
+        if not request.parallel_tool_calls:
+            body["parallel_tool_calls"] = False  # named where it matters: some servers know it not
     if request.max_output_tokens is not None:
         body["max_tokens"] = request.max_output_tokens
     if request.temperature is not None:
@@ -252,6 +255,18 @@ def excerpt(text: str, most_chars: int = 160) -> str:
     """One line, short enough for a message."""
     line = whole_characters(" ".join(text.split()))
     return line if len(line) <= most_chars else f"{line[:most_chars]}…"
+
+
+_TOO_LONG = re.compile(
+    r"context[_ -]?(length|window|size)|maximum (context|prompt|input)|too many (input )?tokens"
+    r"|(prompt|input|request) (is )?too (long|large)",
+    re.IGNORECASE,
+)
+
+
+def is_context_error(body: str) -> bool:
+    """Whether a refusal says that the conversation is longer than the model can read."""
+    return _TOO_LONG.search(body) is not None
 
 
 def _usage(usage: dict[str, Any]) -> Usage:

@@ -1,6 +1,6 @@
 """Model files: which there are, where they come from, and whether they are whole."""
 
-from pipelines.weights.fetching import FetchFailed, fetch
+from pipelines.weights.fetching import FetchFailed, fetch, fetch_files
 from pipelines.weights.local_store import (
     FileState,
     ModelCorrupt,
@@ -22,6 +22,7 @@ __all__ = [
     "Row",
     "WeightsError",
     "fetch",
+    "fetch_files",
     "resolve",
     "resolve_folder",
     "status",

@@ -51,6 +51,13 @@ def fetch(group: str, progress: Progress) -> list[Path]:
     Raises ValueError for an unknown group and FetchFailed.
     """
     files = files_of(group)
+    fetch_files(files, progress)
+    progress(f"{group}: {len(files)} files in {store()}")
+    return [path_of(file) for file in files]
+
+
+def fetch_files(files: Sequence[ModelFile], progress: Progress) -> None:
+    """Bring these files into the store; those that are good are kept. Raises FetchFailed."""
     folder = store()
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -62,8 +69,6 @@ def fetch(group: str, progress: Progress) -> list[Path]:
     with _sole_fetcher(folder, progress):
         missing = [file for file in files if state_of(file) is not FileState.PRESENT]
         _fetch_missing(missing, folder / ".packages", progress)
-    progress(f"{group}: {len(files)} files in {folder}")
-    return [path_of(file) for file in files]
 
 
 def _fetch_missing(files: Sequence[ModelFile], packages: Path, progress: Progress) -> None:

@@ -1,1 +1,1 @@
-"""Who may come in: bearer keys and web origins."""
+"""Who may come in, and how much of it: keys, client secrets, web origins, quotas and rates."""

@@ -1,1 +1,1 @@
-"""Samples in and out of a session: ring, resampling, level and fade. One stream, one object."""
+"""Samples in and out of a session: ring, resampling, level, edges. One stream, one object."""

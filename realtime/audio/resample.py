@@ -59,7 +59,8 @@ class HearingResampler:
     """A streaming rational resampler whose delay is a few milliseconds.
 
     n samples in become ceil(n * to_hz / from_hz) samples out, however they were cut, once `flush`
-    has been called; the output is aligned with the input.
+    has been called; the output is aligned with the input. What lies before the first sample and
+    after the last one is taken to be like them: silence would be a step, and ring.
     """
 
     def __init__(self, from_hz: int, to_hz: int) -> None:
@@ -68,8 +69,9 @@ class HearingResampler:
         self._restart()
 
     def _restart(self) -> None:
-        # Silence before the first sample; from then on what later outputs still need.
+        # What lies before the first sample; from then on what later outputs still need.
         self._held: FloatSamples = np.zeros(self._filter.half, dtype=np.float32)
+        self._has_begun = False
 
     def wanted(self, outputs: int) -> int:
         """How many samples must still come in before at least `outputs` can come out."""
@@ -82,6 +84,9 @@ class HearingResampler:
         """float32 [n] at the one rate to float32 [m] at the other."""
         if self._same:
             return samples
+        if not self._has_begun and len(samples):
+            self._has_begun = True
+            self._held.fill(samples[0])
         held = np.concatenate([self._held, samples])
         ready = max(0, (len(held) - 2 * self._filter.half) // self._filter.down)
         out = self._convert(held, ready)
@@ -94,7 +99,10 @@ class HearingResampler:
             return np.zeros(0, dtype=np.float32)
         unheard = len(self._held) - self._filter.half
         wanted = -(-unheard * self._filter.up // self._filter.down)
-        rest = self._convert(self._held, -(-unheard // self._filter.down))[:wanted]
+        # The end turned about its last sample: neither a step nor a bend.
+        beyond = 2 * self._held[-1] - self._held[-2 : -2 - self._filter.half : -1]
+        held = np.concatenate([self._held, beyond])
+        rest = self._convert(held, -(-unheard // self._filter.down))[:wanted]
         self._restart()
         return rest
 
@@ -118,7 +126,10 @@ class HearingResampler:
 
 
 class VoiceResampler:
-    """A streaming resampler of high quality for one reply (soxr, HQ)."""
+    """A streaming resampler of high quality for one reply (soxr, HQ).
+
+    n samples in become n * to_hz / from_hz samples out, rounded, however they were cut.
+    """
 
     def __init__(self, from_hz: int, to_hz: int) -> None:
         self._stream: soxr.ResampleStream | None = None

@@ -10,6 +10,7 @@ import httpx
 from realtime.commands.errors import FAILED, OK, CommandError
 from realtime.commands.listening import bind, require_keys
 from realtime.commands.models import missing_files, remedy
+from realtime.commands.tls import load_tls
 from realtime.settings import OpenAIWriter, Piper, Settings
 
 REACH_TIMEOUT_S = 5.0  # a server that answers later is no use in a conversation
@@ -38,12 +39,14 @@ def _find_port(settings: Settings) -> tuple[bool, str]:
     server = settings.server
     try:
         require_keys(server)
+        tls = load_tls(server)
         bind(server.host, server.port).close()
     except CommandError as error:
         return False, f"port: {error}"
     count = len(server.keys)
     keys = f"{count} key{'s' if count > 1 else ''}" if server.keys else "no keys needed"
-    return True, f"port: {server.port} of {server.host} is free, {keys}"
+    wire = "https and wss" if tls else "http and ws"
+    return True, f"port: {server.port} of {server.host} is free, {keys}, {wire}"
 
 
 def _find_writer(settings: Settings) -> tuple[bool, str]:

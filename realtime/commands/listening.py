@@ -22,6 +22,15 @@ def require_keys(server: Server) -> None:
         )
 
 
+def describe_admission(server: Server) -> str:
+    """Who may connect, in a line for the operator."""
+    count = len(server.keys)
+    if not count:
+        return f"No keys: only programs of this machine may connect ({server.host})"
+    keys = "its key" if count == 1 else f"one of {count} keys"
+    return f"Clients show {keys} or a client secret made with it"
+
+
 def bind(host: str, port: int) -> socket.socket:
     """A listening TCP socket. Raises CommandError, which says what is in the way."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from pipelines.weights import FetchFailed, FileState, fetch, status, store, verify
+from pipelines.weights import FetchFailed, FileState, fetch, fetch_files, status, store, verify
 from pipelines.weights.catalogue import (
     GROUPS,
     PIPER_JOE,
@@ -53,9 +53,14 @@ def fetch_models(group: str) -> int:
 
 
 def fetch_models_for(settings: Settings) -> int:
-    """Fetch the groups of what a configuration needs and the store lacks; silent if nothing."""
-    for group in sorted({group_of(file) for file in missing_files(settings)}):
-        fetch_models(group)
+    """Fetch what a configuration needs and the store lacks; silent if nothing."""
+    missing = missing_files(settings)
+    if missing:
+        try:
+            fetch_files(missing, _print_line)
+        except FetchFailed as error:
+            raise CommandError(str(error)) from error
+        print(f"{len(missing)} files fetched into {store()}", flush=True)
     return OK
 
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 import asyncio
 import gc
 import logging
+import os
 import signal
 import socket
+import ssl
 import sys
 import time
 from collections.abc import Awaitable, Callable, Iterator
@@ -19,11 +21,11 @@ if sys.platform != "win32":
 
 from realtime.app import App, create_app
 from realtime.commands.errors import OK, CommandError
-from realtime.commands.listening import bind, require_keys
+from realtime.commands.listening import bind, describe_admission, require_keys
+from realtime.commands.tls import load_tls
 from realtime.settings import Server, Settings
 
-# One append may carry 15 MiB of audio, 20 MiB in base64; the rest is room for its JSON.
-MAX_MESSAGE_BYTES = 32 * 2**20
+BYTES_PER_MIB = 2**20
 PING_INTERVAL_S = 20.0  # as OpenAI's clients do
 PING_TIMEOUT_S = 20.0
 # What uvicorn logs as errors of the server: a refused handshake, and text that is not UTF-8.
@@ -39,10 +41,18 @@ CLOSE_TIMEOUT_S = 3  # for connections that are still open when the conversation
 def serve(settings: Settings) -> int:
     """Runs the server until SIGTERM or SIGINT. Raises CommandError if it cannot start."""
     require_keys(settings.server)
+    tls = load_tls(settings.server)
     listener = bind(settings.server.host, settings.server.port)
-    with listener:
-        with asyncio.Runner(loop_factory=_new_loop) as runner:
-            runner.run(_serve(settings, listener))
+    with listener, asyncio.Runner(loop_factory=_new_loop) as runner:
+        app = runner.run(_serve(settings, listener, tls))
+        if app is None or app.is_loading:
+            # A library that is reading a model cannot be interrupted, and aborts the process if
+            # Python is taken down around it.
+            sys.stdout.flush()
+            sys.stderr.flush()
+            os._exit(OK)
+    if app.failure is not None:
+        raise CommandError(app.failure)
     return OK
 
 
@@ -53,7 +63,10 @@ def _new_loop() -> asyncio.AbstractEventLoop:
     return uvloop.new_event_loop()
 
 
-async def _serve(settings: Settings, listener: socket.socket) -> None:
+async def _serve(
+    settings: Settings, listener: socket.socket, tls: ssl.SSLContext | None
+) -> App | None:
+    """The application, when it has ended; None if it was told to stop before it existed."""
     begin_s = time.monotonic()
     url = address(settings.server, listener.getsockname()[1])
 
@@ -64,12 +77,18 @@ async def _serve(settings: Settings, listener: socket.socket) -> None:
         _spare_the_collector()
         tell(f"Parley is ready at {url} after {time.monotonic() - begin_s:.1f} s (Ctrl-C stops it)")
 
-    app = create_app(settings, on_progress=tell, on_ready=tell_ready)
-    server = _DrainingServer(_configure(app), app.drain)
-    app.on_failure(server.stop)
-    await server.serve([listener])
-    if app.failure is not None:
-        raise CommandError(app.failure)
+    tell(describe_admission(settings.server))
+    stopping = StopRequests(tell)
+    with stopping.heard():
+        app = create_app(settings, on_progress=tell, on_ready=tell_ready)
+        await asyncio.sleep(0)  # for signals that came meanwhile
+        if stopping.count:
+            return None
+        server = _DrainingServer(_configure(app, settings, tls), app.drain)
+        stopping.bind(server.stop, app.hurry, lambda: app.registry.count)
+        app.on_failure(server.stop)
+        await server.serve([listener])
+    return app
 
 
 def _spare_the_collector() -> None:
@@ -78,7 +97,7 @@ def _spare_the_collector() -> None:
     gc.freeze()
 
 
-def _configure(app: App) -> uvicorn.Config:
+def _configure(app: App, settings: Settings, tls: ssl.SSLContext | None) -> uvicorn.Config:
     logging.getLogger("httpx").setLevel(logging.WARNING)  # a line per request to a model
     server_log = logging.getLogger("uvicorn.error")
     server_log.setLevel(logging.WARNING)
@@ -86,20 +105,61 @@ def _configure(app: App) -> uvicorn.Config:
     return uvicorn.Config(
         app.asgi,
         ws="websockets-sansio",
-        ws_max_size=MAX_MESSAGE_BYTES,
+        ws_max_size=settings.limits.message_mib * BYTES_PER_MIB,
         ws_ping_interval=PING_INTERVAL_S,
         ws_ping_timeout=PING_TIMEOUT_S,
         ws_per_message_deflate=False,  # audio does not shrink, and compression costs time
         lifespan="on",
         timeout_graceful_shutdown=CLOSE_TIMEOUT_S,
+        ssl_context_factory=None if tls is None else lambda _config, _default: tls,
         log_config=None,
         access_log=False,
         server_header=False,
     )
 
 
+class StopRequests:
+    """SIGINT and SIGTERM: the first lets people finish, every later one does not."""
+
+    def __init__(self, tell: Callable[[str], None]) -> None:
+        self.count = 0
+        self._tell = tell
+        self._stop: Callable[[], None] = lambda: None
+        self._hurry: Callable[[], None] = lambda: None
+        self._open: Callable[[], int] = lambda: 0
+
+    def bind(
+        self, stop: Callable[[], None], hurry: Callable[[], None], open_sessions: Callable[[], int]
+    ) -> None:
+        """What a first and a second request do. open_sessions: how many may finish."""
+        self._stop, self._hurry, self._open = stop, hurry, open_sessions
+
+    @contextmanager
+    def heard(self) -> Iterator[None]:
+        loop = asyncio.get_running_loop()
+        signals = (signal.SIGINT, signal.SIGTERM)
+        for number in signals:
+            loop.add_signal_handler(number, self._take)
+        try:
+            yield
+        finally:
+            for number in signals:
+                loop.remove_signal_handler(number)
+
+    def _take(self) -> None:
+        self.count += 1
+        if self.count > 1:
+            self._hurry()
+            return
+        still_open = self._open()
+        if still_open:
+            noun = "conversation" if still_open == 1 else "conversations"
+            self._tell(f"Stopping: {still_open} {noun} may finish what is being said; again: now")
+        self._stop()
+
+
 class _DrainingServer(uvicorn.Server):
-    """Lets conversations end before connections are closed, and exits without the signal."""
+    """Lets conversations end before connections are closed; signals are its caller's."""
 
     def __init__(self, config: uvicorn.Config, drain: Callable[[], Awaitable[None]]) -> None:
         super().__init__(config)
@@ -114,18 +174,11 @@ class _DrainingServer(uvicorn.Server):
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
-        loop = asyncio.get_running_loop()
-        signals = (signal.SIGINT, signal.SIGTERM)
-        for number in signals:
-            loop.add_signal_handler(number, self.handle_exit, number, None)
-        try:
-            yield
-        finally:
-            for number in signals:
-                loop.remove_signal_handler(number)
+        yield
 
 
 def address(server: Server, port: int) -> str:
     """Where a browser finds the server."""
     host = f"[{server.host}]" if ":" in server.host else server.host
-    return f"http://{host}:{port}"
+    scheme = "https" if server.has_tls else "http"
+    return f"{scheme}://{host}:{port}"

@@ -60,7 +60,10 @@ def _require_writable(out: Path) -> None:
 def read_recording(path: Path) -> Pcm:
     """A sound file as int16 [n] at WIRE_RATE_HZ; channels are averaged."""
     try:
-        samples, rate_hz = soundfile.read(path, dtype="float32", always_2d=True)
+        with path.open("rb") as file:
+            samples, rate_hz = soundfile.read(file, dtype="float32", always_2d=True)
+    except FileNotFoundError as error:
+        raise CommandError(f"{path}: there is no such file", USAGE) from error
     except (OSError, soundfile.LibsndfileError) as error:
         raise CommandError(f"{path} is no sound file that can be read: {error}") from error
     mono = soxr.resample(samples.mean(axis=1), rate_hz, WIRE_RATE_HZ)
@@ -108,15 +111,14 @@ class _Conversation:
         }
         await self._client.send("session.update", session=session)
         if options.text is not None:
+            print(f"you:   {options.text.strip()}", flush=True)
             content = [{"type": "input_text", "text": options.text}]
             item = {"type": "message", "role": "user", "content": content}
             await self._client.send("conversation.item.create", item=item)
             await self._client.send("response.create")
         if options.microphone:
-            print(
-                "speak; Ctrl-C ends the conversation (wear headphones: nothing cancels echo here)"
-            )
             with open_headset(WIRE_RATE_HZ) as headset:
+                print("speak; Ctrl-C ends the conversation (wear headphones: there is an echo)")
                 self._flush_speaker, self._play = headset.flush, headset.play
                 async for pcm in headset.recorded():
                     await self._client.append(pcm)

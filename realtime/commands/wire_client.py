@@ -11,6 +11,7 @@ import json
 import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from http import HTTPStatus
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -116,9 +117,11 @@ async def open_client(url: str, key: str | None = None) -> AsyncIterator[WireCli
             proxy=None if is_local else True,
         )
     except InvalidURI as error:
-        raise CommandError(f"{url} is no WebSocket address; write it as {DEFAULT_URL}") from error
+        raise CommandError(
+            f"{url} is no WebSocket address; write it as {DEFAULT_URL}", USAGE
+        ) from error
     except InvalidStatus as error:
-        raise CommandError(_refusal(url, error)) from error
+        raise CommandError(_refusal(url, error, key)) from error
     except InvalidHandshake as error:
         raise CommandError(f"{url} does not speak the realtime protocol: {error}") from error
     except (OSError, TimeoutError, EOFError) as error:
@@ -142,8 +145,12 @@ def _ended(closed: ConnectionClosed) -> CommandError:
     return CommandError(f"the server ended the conversation: {reason}")
 
 
-def _refusal(url: str, error: InvalidStatus) -> str:
+def _refusal(url: str, error: InvalidStatus, key: str | None) -> str:
     status = error.response.status_code
+    if status == HTTPStatus.UNAUTHORIZED:
+        if key is None:
+            return f"{url} wants a key; give it with --key or in $PARLEY_KEY"
+        return f"{url} does not accept this key; give another with --key or in $PARLEY_KEY"
     try:
         message = json.loads(error.response.body or b"")["error"]["message"]
     except (ValueError, KeyError, TypeError):

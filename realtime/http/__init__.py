@@ -1,1 +1,1 @@
-"""Plain HTTP: health, the list of models, the web page."""
+"""Plain HTTP: health, the list of models, client secrets, the web page."""

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 
 from fastapi import APIRouter, Request
 from starlette.responses import JSONResponse
 
-from realtime.access.keys import find_key, is_admitted
-from realtime.http.answers import UNAUTHORISED_HEADERS, error_response
+from realtime.access.denial import Denied
+from realtime.access.keyring import KeyRing
+from realtime.access.keys import find_key
+from realtime.http.answers import denial_response
 from realtime.http.readiness import Phase, Readiness
 
 
@@ -16,9 +18,9 @@ def create_routes(
     readiness: Readiness,
     model: Callable[[], str],
     live: Callable[[], Mapping[str, object]],
-    keys: Sequence[str],
+    ring: KeyRing,
 ) -> APIRouter:
-    """model: the language model's name. live: what runs now, for `/health`. keys: of the server."""
+    """model: the language model's name. live: what runs now, for `/health`."""
     router = APIRouter()
 
     @router.get("/health")
@@ -31,13 +33,10 @@ def create_routes(
 
     @router.get("/v1/models")
     async def models(request: Request) -> JSONResponse:
-        if not is_admitted(find_key(request.headers.get("authorization"), ()), keys):
-            return error_response(
-                401,
-                "invalid_api_key",
-                "This server wants one of its keys as a bearer token.",
-                UNAUTHORISED_HEADERS,
-            )
+        try:
+            ring.admit_key(find_key(request.headers.get("authorization"), ()))
+        except Denied as denied:
+            return denial_response(denied)
         entry = {"id": model(), "object": "model", "created": 0, "owned_by": "parley"}
         return JSONResponse({"object": "list", "data": [entry]})
 

@@ -23,6 +23,8 @@ class Count(StrEnum):
     SESSIONS_CLOSED = "sessions_closed"
     SESSIONS_CRASHED = "sessions_crashed"
     SESSIONS_REFUSED = "sessions_refused"
+    SESSIONS_PARKED = "sessions_parked"
+    SESSIONS_RESUMED = "sessions_resumed"
     CLIENTS_STALLED = "clients_stalled"
     TURNS = "turns"
     TURNS_DRAFTED = "turns_drafted"

@@ -7,9 +7,10 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, PlainValidator
 
-from realtime.protocol.formats import WIRE_FORMATS
+from realtime.protocol.formats import WIRE_FORMATS, Coding
 from realtime.protocol.json_text import compact
-from realtime.protocol.problems import Invalid, unsupported, wrong_type
+from realtime.protocol.opus_library import HOW_TO_INSTALL, has_opus
+from realtime.protocol.problems import Invalid, Problem, invalid, unsupported, wrong_type
 from realtime.protocol.wire_model import WireModel, object_of, tagged, word_of
 from realtime.session.settings import (
     AudioFormat,
@@ -23,6 +24,7 @@ from realtime.session.settings import (
 MAX_PREFIX_PADDING_MS = 10_000  # well within the audio that is kept before an onset
 MAX_SILENCE_MS = 60_000  # longer pauses are not pauses within one turn
 MAX_IDLE_TIMEOUT_MS = 3_600_000  # the length of a session
+MAX_VOICE_CHARACTERS = 256  # every response shows the name
 
 
 class FormatSchema(WireModel):
@@ -31,7 +33,13 @@ class FormatSchema(WireModel):
 
 
 def read_format(value: object) -> AudioFormat:
-    word_of(object_of(value), "type", tuple(WIRE_FORMATS))
+    """Raises Invalid; for Opus also if this machine has no library for it."""
+    word = word_of(object_of(value), "type", tuple(WIRE_FORMATS))
+    if WIRE_FORMATS[word].coding is Coding.OPUS and not has_opus():
+        supported = tuple(name for name in WIRE_FORMATS if name != word)
+        raise Invalid(
+            partial(unsupported, value=word, supported=supported, why=HOW_TO_INSTALL), at=("type",)
+        )
     given = FormatSchema.model_validate(value)
     rates_hz = WIRE_FORMATS[given.type].rates_hz
     if given.rate is None:
@@ -88,12 +96,14 @@ def read_transcription(value: object) -> Transcription:
 
 
 class VoiceSchema(WireModel):
-    id: Annotated[str, Field(min_length=1)]
+    id: Annotated[str, Field(min_length=1, max_length=MAX_VOICE_CHARACTERS)]
 
 
 def read_voice(value: object) -> str:
     """A name, or {"id": name}."""
     match value:
+        case str() if len(value) > MAX_VOICE_CHARACTERS:
+            raise Invalid(_long_voice)
         case str() if value:
             return value
         case dict():
@@ -101,6 +111,10 @@ def read_voice(value: object) -> str:
         case _:
             expected = "a voice's name or an object with its 'id'"
             raise Invalid(partial(wrong_type, expected=expected, value=value))
+
+
+def _long_voice(path: str) -> Problem:
+    return invalid(path, f"Invalid '{path}': expected at most {MAX_VOICE_CHARACTERS} characters.")
 
 
 Format = Annotated[AudioFormat, PlainValidator(read_format)]

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeGuard
 
 from pydantic import ValidationError
 
 from realtime.protocol.event_schema import EVENT_SCHEMAS, MAX_EVENT_ID_CHARACTERS
-from realtime.protocol.json_text import Unreadable, read_object
+from realtime.protocol.json_text import (
+    MAX_SEARCHED_CHARACTERS,
+    Unreadable,
+    find_text,
+    read_object,
+)
 from realtime.protocol.messages import ClientMessage
 from realtime.protocol.problems import (
     Invalid,
@@ -43,15 +48,14 @@ def decode(message: str | bytes) -> ClientMessage:
     CreateItemWithAudio.
     """
     if isinstance(message, bytes):
-        return _refusal(None, _binary())
+        text = message[:MAX_SEARCHED_CHARACTERS].decode(errors="replace")
+        return _refusal(find_text(text, "event_id"), _binary())
     try:
         event = read_object(message)
     except Unreadable as error:
-        return _refusal(None, error.problem)
-    event_id = event.get("event_id")
-    known_id = event_id if _is_event_id(event_id) else None
-    read = _read(event)
-    return _refusal(known_id, read) if isinstance(read, Problem) else read
+        return _refusal(find_text(message, "event_id"), error.problem)
+    read = _read(event, len(message))
+    return _refusal(event.get("event_id"), read) if isinstance(read, Problem) else read
 
 
 def decode_session(session: object) -> SettingsPatch | Problem:
@@ -64,7 +68,7 @@ def decode_session(session: object) -> SettingsPatch | Problem:
         return error.problem(("session",))
 
 
-def _read(event: dict[str, Any]) -> ClientMessage | Problem:
+def _read(event: dict[str, Any], characters: int) -> ClientMessage | Problem:
     if "type" not in event:
         return Problem("invalid_event", "The 'type' field is missing.", None)
     kind = event["type"]
@@ -75,13 +79,20 @@ def _read(event: dict[str, Any]) -> ClientMessage | Problem:
         if kind in _ELSEWHERE:
             return invalid("type", _ELSEWHERE[kind])
         return unsupported("type", kind, tuple(EVENT_SCHEMAS))
+    limit = schema.max_characters
+    if limit is not None and characters > limit:
+        return invalid(
+            None,
+            f"The event is too long: '{kind}' may have {limit} characters of JSON, but this one "
+            f"has {characters}.",
+        )
     try:
         return schema.model_validate(event).message()
     except ValidationError as error:
         return first_problem(error)
 
 
-def _is_event_id(value: object) -> bool:
+def _is_event_id(value: object) -> TypeGuard[str]:
     return isinstance(value, str) and len(value) <= MAX_EVENT_ID_CHARACTERS
 
 
@@ -91,7 +102,8 @@ def _binary() -> Problem:
     )
 
 
-def _refusal(event_id: str | None, problem: Problem) -> ClientRefused:
+def _refusal(event_id: object, problem: Problem) -> ClientRefused:
+    known_id = event_id if _is_event_id(event_id) else None
     return ClientRefused(
-        event_id, "invalid_request_error", problem.code, problem.message, problem.param
+        known_id, "invalid_request_error", problem.code, problem.message, problem.param
     )

@@ -27,8 +27,10 @@ class Encoder:
         self._stem = secrets.token_hex(_STEM_BYTES) if stem is None else stem
         self._numbers = itertools.count(1)  # atomic: large events are encoded in threads
 
-    def encode(self, notice: Notice) -> str:
-        return self._event(notice_view(notice))
+    def encode(self, notice: Notice, parley: Mapping[str, Any] | None = None) -> str:
+        """parley: what stands under that key, for a client that has asked for it."""
+        body = notice_view(notice)
+        return self._event(body if parley is None else {**body, "parley": parley})
 
     def encode_audio_delta(
         self,
@@ -40,7 +42,7 @@ class Encoder:
     ) -> str:
         """The most frequent event by far, so it is written without a detour.
 
-        audio: bytes in the response's output format, whole samples.
+        audio: bytes in the response's output format, whole samples or one packet.
         """
         return (
             f'{{"type":"response.output_audio.delta","event_id":"{self._next_id()}",'
@@ -52,7 +54,8 @@ class Encoder:
     def encode_retrieved(self, item: Item, audio: Mapping[int, bytes]) -> str:
         """conversation.item.retrieved with the audio of its parts, by part index.
 
-        audio: input parts in the session's input format, output parts in the output format.
+        audio: input parts in the session's input format, output parts in the output format; as
+            recordings, so PCM16 at 24 kHz where the format is one of packets.
         """
         view = item_view(item, audio)
         return self._event({"type": "conversation.item.retrieved", "item": view})

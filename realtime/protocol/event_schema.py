@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 from pydantic import AfterValidator, Field, PlainValidator
 
 from realtime.protocol.audio_bytes import AudioBytes
-from realtime.protocol.item_schema import ItemId, ItemSchema, NewItem
+from realtime.protocol.item_schema import MAX_ID_CHARACTERS, ItemId, ItemSchema, NewItem
 from realtime.protocol.messages import (
     POSITION_UNKNOWN,
     AppendAudio,
@@ -29,13 +29,24 @@ from realtime.session.events import (
     ClientResponseCancel,
     ClientResponseCreate,
     ClientSessionUpdate,
+    PlaybackReported,
 )
 from realtime.session.settings import ResponseOptions, SettingsPatch
 
 MAX_EVENT_ID_CHARACTERS = 512  # the wire's limit; errors echo it
 
 
+# A session is sent back whole: well-known clients refuse messages above 8 MiB, and of a character
+# an escape of twelve bytes may become.
+MAX_UPDATE_CHARACTERS = 2**19
+MAX_RESPONSE_CHARACTERS = 8 * 2**20  # its input may hold images, which are not sent back
+
+
 class EventSchema(WireModel):
+    """max_characters: of the event's JSON, where its parts have no limits of their own."""
+
+    max_characters: ClassVar[int | None] = None
+
     type: str
     event_id: Annotated[str, Field(max_length=MAX_EVENT_ID_CHARACTERS)] | None = None
 
@@ -44,6 +55,8 @@ class EventSchema(WireModel):
 
 
 class SessionUpdateSchema(EventSchema):
+    max_characters: ClassVar[int | None] = MAX_UPDATE_CHARACTERS
+
     session: Annotated[SettingsPatch, PlainValidator(read_session)]
 
     def message(self) -> ClientMessage:
@@ -68,7 +81,7 @@ class ClearSchema(EventSchema):
 
 
 class ItemCreateSchema(EventSchema):
-    previous_item_id: str | None = None
+    previous_item_id: Annotated[str, Field(max_length=MAX_ID_CHARACTERS)] | None = None
     item: NewItem
 
     def message(self) -> ClientMessage:
@@ -96,6 +109,16 @@ class ItemTruncateSchema(EventSchema):
         )
 
 
+class PlaybackSchema(EventSchema):
+    """Parley's own: how much of an item's audio the client has played so far."""
+
+    item_id: ItemId
+    played_ms: Count
+
+    def message(self) -> ClientMessage:
+        return PlaybackReported(self.item_id, self.played_ms)
+
+
 class ItemDeleteSchema(EventSchema):
     item_id: ItemId
 
@@ -120,6 +143,8 @@ def _audio_in_input(path: str) -> Problem:
 
 
 class ResponseCreateSchema(EventSchema):
+    max_characters: ClassVar[int | None] = MAX_RESPONSE_CHARACTERS
+
     response: Annotated[ResponseSchema, AfterValidator(check_no_audio)] | None = None
 
     def message(self) -> ClientMessage:
@@ -128,10 +153,10 @@ class ResponseCreateSchema(EventSchema):
 
 
 class ResponseCancelSchema(EventSchema):
-    response_id: str | None = None
+    response_id: Annotated[str, Field(max_length=MAX_ID_CHARACTERS)] | None = None
 
     def message(self) -> ClientMessage:
-        return ClientResponseCancel(self.event_id, self.response_id)
+        return ClientResponseCancel(self.event_id, self.response_id or None)
 
 
 EVENT_SCHEMAS: dict[str, type[EventSchema]] = {
@@ -145,4 +170,5 @@ EVENT_SCHEMAS: dict[str, type[EventSchema]] = {
     "conversation.item.delete": ItemDeleteSchema,
     "response.create": ResponseCreateSchema,
     "response.cancel": ResponseCancelSchema,
+    "parley.playback": PlaybackSchema,
 }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from functools import partial
 from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field, PlainValidator
@@ -13,6 +14,8 @@ from realtime.protocol.content_schema import (
     read_system_part,
     read_user_part,
 )
+from realtime.protocol.item_view import item_view
+from realtime.protocol.json_text import MOST_BYTES_PER_CHARACTER, compact
 from realtime.protocol.messages import ItemAudio
 from realtime.protocol.problems import Invalid, Problem, invalid
 from realtime.protocol.wire_model import WireModel, object_of, tagged, word_of
@@ -20,6 +23,9 @@ from realtime.session.items import Item, ItemKind, ItemReference, Role
 
 ROOT = "root"  # as `previous_item_id`: before the first item; so no item may be called that
 MAX_ID_CHARACTERS = 128  # ids are echoed in every event that concerns their item
+MAX_NAME_CHARACTERS = 128  # as of the tools that can be called
+# Items are sent back whole, and well-known clients refuse messages above 8 MiB.
+MAX_ITEM_BYTES = 7 * 2**20
 
 _NO_MCP = "MCP items have no use here: MCP servers are not called by this server."
 _ITEM_HINTS = {
@@ -90,7 +96,7 @@ class AssistantMessageSchema(MessageSchema):
 
 class FunctionCallSchema(ItemSchema):
     call_id: ItemId | None = None
-    name: Annotated[str, Field(min_length=1)]
+    name: Annotated[str, Field(min_length=1, max_length=MAX_NAME_CHARACTERS)]
     arguments: str
 
     def item(self) -> Item:
@@ -132,8 +138,27 @@ _OTHERS: dict[str, type[ItemSchema]] = {
 }
 
 
-def read_item(value: object) -> ItemSchema:
+def read_new_item(value: object) -> ItemSchema:
     """An item of `conversation.item.create`. Raises Invalid or ValidationError."""
+    read = read_item(value)
+    # An upper bound tells most items at once.
+    if read.item().size_characters * MOST_BYTES_PER_CHARACTER > MAX_ITEM_BYTES:
+        size_bytes = len(compact(item_view(read.item())))
+        if size_bytes > MAX_ITEM_BYTES:
+            raise Invalid(partial(_too_large, size_bytes=size_bytes))
+    return read
+
+
+def _too_large(path: str, size_bytes: int) -> Problem:
+    return invalid(
+        path,
+        f"Invalid '{path}': its text and images are {size_bytes} bytes of JSON, of which one event "
+        f"carries {MAX_ITEM_BYTES}. Send smaller images, or several items.",
+    )
+
+
+def read_item(value: object) -> ItemSchema:
+    """An item, wherever it may stand. Raises Invalid or ValidationError."""
     word = word_of(object_of(value), "type", ("message", *_OTHERS), _ITEM_HINTS)
     if word == "message":
         return tagged(value, "role", _MESSAGES)
@@ -147,5 +172,5 @@ def read_input(value: object) -> ItemSchema | ItemReference:
     return read_item(value)
 
 
-NewItem = Annotated[ItemSchema, PlainValidator(read_item)]
+NewItem = Annotated[ItemSchema, PlainValidator(read_new_item)]
 InputEntry = Annotated[ItemSchema | ItemReference, PlainValidator(read_input)]

@@ -8,12 +8,15 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from typing import Any, NoReturn, cast
 
 from realtime.protocol.problems import Problem, excerpt, type_name
 
 MAX_DEPTH = 64  # JSON Schemas of tools nest about 20 deep; validators must not run out of stack
 MAX_MARKS = 50_000  # reading stays below about 0.1 s, in which nobody else's audio moves
+MOST_BYTES_PER_CHARACTER = 12  # of what `compact` makes of a text: an escaped pair
+MAX_SEARCHED_CHARACTERS = 64 * 1024  # where an unreadable event's id is looked for; 15 ms at most
 
 
 class Unreadable(ValueError):
@@ -55,9 +58,44 @@ def read_object(text: str) -> dict[str, Any]:
     return event
 
 
+def find_text(text: str, name: str) -> str | None:
+    """The string member `name` of an object that may be faulty anywhere behind it, else None.
+
+    Only whole members of the outermost object count, of which this must be the only one so called
+    as far as the text can be read at all. Values are not judged: NaN or a key that comes twice
+    inside another member hides nothing.
+    """
+    text = text[:MAX_SEARCHED_CHARACTERS]
+    found: list[object] = []
+    at = _after(text, 0, "{")
+    while at is not None:
+        try:
+            key, at = _LENIENT.raw_decode(text, at)
+            colon = _after(text, at, ":") if isinstance(key, str) else None
+            if colon is None:
+                break
+            value, at = _LENIENT.raw_decode(text, colon)
+        except (ValueError, RecursionError):
+            break
+        if key == name:
+            found.append(value)
+        at = _after(text, at, ",")
+    match found:
+        case [str() as only] if _is_text(only):
+            return only
+        case _:
+            return None
+
+
 def compact(value: object) -> str:
     """Any JSON value as the shortest ASCII text, which every transport can carry."""
     return json.dumps(value, separators=(",", ":"), allow_nan=False)
+
+
+def _after(text: str, at: int, mark: str) -> int | None:
+    """Behind `mark` and the space around it, if it comes next."""
+    found = _SPACED[mark].match(text, at)
+    return found.end() if found else None
 
 
 def _check_characters(text: str) -> None:
@@ -129,6 +167,14 @@ def _refuse_constant(name: str) -> NoReturn:
 _DECODER = json.JSONDecoder(
     object_pairs_hook=_object_of, parse_float=_float_of, parse_constant=_refuse_constant
 )
+
+
+def _no_number(_: str) -> None:
+    """Numbers are passed over unread: one may have millions of digits."""
+
+
+_LENIENT = json.JSONDecoder(parse_int=_no_number, parse_float=_no_number)
+_SPACED = {mark: re.compile(rf"[ \t\r\n]*{re.escape(mark)}[ \t\r\n]*") for mark in "{:,"}
 
 
 def _not_json(why: str) -> Unreadable:

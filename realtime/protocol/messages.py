@@ -15,6 +15,7 @@ from realtime.session.events import (
     ClientResponseCancel,
     ClientResponseCreate,
     ClientSessionUpdate,
+    PlaybackReported,
 )
 
 # ClientCommit and ClientClear leave the decoder with this; the shell, which counts samples,
@@ -24,7 +25,7 @@ POSITION_UNKNOWN = -1
 
 @dataclass(frozen=True, slots=True)
 class AppendAudio:
-    """Bytes in the session's input format; they may end inside a sample."""
+    """Bytes in the session's input format; they may end inside a sample. Of Opus: one packet."""
 
     event_id: str | None
     audio: bytes
@@ -63,4 +64,5 @@ ClientMessage = (
     | ClientItemDelete
     | ClientResponseCreate
     | ClientResponseCancel
+    | PlaybackReported
 )

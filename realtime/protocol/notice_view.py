@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from realtime.protocol.item_view import item_view, part_view
-from realtime.protocol.response_view import response_view
+from realtime.protocol.response_view import latency_view, response_view
 from realtime.protocol.session_view import session_view
 from realtime.session import notices
 from realtime.session.notices import Notice, PartAddress
@@ -156,8 +156,9 @@ def _response_event_view(notice: _ResponseNotice) -> dict[str, Any]:
     match notice:
         case notices.ResponseCreated(response):
             return {"type": "response.created", "response": response_view(response)}
-        case notices.ResponseDone(response):
-            return {"type": "response.done", "response": response_view(response)}
+        case notices.ResponseDone(response, latency_ms):
+            extra = {"latency_ms": latency_view(latency_ms)}
+            return {"type": "response.done", "response": response_view(response), "parley": extra}
         case notices.OutputItemAdded(response_id, output_index, item):
             kind = "response.output_item.added"
         case notices.OutputItemDone(response_id, output_index, item):

@@ -13,6 +13,7 @@ from realtime.protocol.wire_model import WireModel, object_of, word_of
 from realtime.session.settings import Modality, Tool, ToolChoice, ToolMode
 
 MAX_OUTPUT_TOKENS = 4096  # the wire's limit; beyond it only "inf"
+MAX_TOOLS = 128  # the usual limit of such interfaces; each one is a part of every prompt
 
 _NO_MCP = "MCP servers are not called by this server: declare the tools as functions."
 _TOOL_HINTS = {"mcp": _NO_MCP}
@@ -115,7 +116,7 @@ def _no_prompts(path: str) -> Problem:
 
 OutputModality = Annotated[Modality, PlainValidator(read_modality)]
 ToolEntry = Annotated[Tool, PlainValidator(read_tool)]
-Tools = Annotated[list[ToolEntry], AfterValidator(check_names)]
+Tools = Annotated[list[ToolEntry], Field(max_length=MAX_TOOLS), AfterValidator(check_names)]
 Choice = Annotated[ToolChoice, PlainValidator(read_tool_choice)]
 MaxOutputTokens = Annotated[int | Literal["inf"], PlainValidator(read_max_output_tokens)]
 Prompt = Annotated[object, PlainValidator(refuse_prompt)]

@@ -127,7 +127,7 @@ def unsupported(path: str, value: object, supported: Sequence[str], why: str = "
     return Problem("invalid_value", f"{message} {why}".strip(), path)
 
 
-def invalid(path: str, message: str) -> Problem:
+def invalid(path: str | None, message: str) -> Problem:
     return Problem("invalid_value", message, path)
 
 
@@ -163,6 +163,8 @@ def _translate(details: ErrorDetails, path: str) -> Problem:
             why = f"expected at most {context['le']}, but got {excerpt(value)} instead"
         case "string_too_short":
             why = f"expected at least {context['min_length']} characters"
+        case "too_long":
+            why = f"expected at most {context['max_length']} entries"
         case "string_too_long":
             why = f"expected at most {context['max_length']} characters"
         case _ if kind in _EXPECTED_TYPES:

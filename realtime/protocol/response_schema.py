@@ -62,7 +62,7 @@ class ResponseAudioSchema(WireModel):
 
 
 class ResponseSchema(WireModel):
-    """`reasoning` and `parallel_tool_calls` are accepted without effect."""
+    """`reasoning` is accepted without effect."""
 
     instructions: str | None = None
     output_modalities: OutputModality | None = None
@@ -89,6 +89,7 @@ class ResponseSchema(WireModel):
             tool_choice=self.tool_choice,
             max_output_tokens=None if limit == "inf" else limit,
             unlimited_output=limit == "inf",
+            parallel_tool_calls=self.parallel_tool_calls,
             metadata=None if self.metadata is None else tuple(self.metadata.items()),
             out_of_band=self.conversation == "none",
             input=self._input(),

@@ -2,11 +2,38 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
 from typing import Any
 
 from realtime.protocol.item_view import item_view
 from realtime.protocol.session_view import format_view, max_output_tokens_view
+from realtime.session.ledger import Stamp
 from realtime.session.notices import ResponseSnapshot, ResponseStatus, ResponseUsage
+
+# The stations of a turn, in the words of this project's extension of `response.done`.
+STATIONS: Mapping[Stamp, str] = MappingProxyType(
+    {
+        Stamp.SPEECH_END: "speech_end",
+        Stamp.TRANSCRIPT: "transcript",
+        Stamp.TURN_END: "turn_end",
+        Stamp.COMMITTED: "committed",
+        Stamp.CREATED: "response_created",
+        Stamp.FIRST_TEXT: "first_token",
+        Stamp.VOICED: "first_text_to_voice",
+        Stamp.FIRST_AUDIO: "first_audio_made",
+        Stamp.FIRST_SENT: "first_audio_sent",
+        Stamp.FIRST_PLAYED: "first_audio_played",
+        Stamp.DONE: "done",
+    }
+)
+
+
+def latency_view(latency_ms: Iterable[tuple[Stamp, int]]) -> dict[str, int]:
+    """Whole milliseconds, ascending; 0 is the user's last sound, or the response's creation where
+    no speech is answered. What was worked on ahead lies before the end of the turn.
+    """
+    return {STATIONS[stamp]: at_ms for stamp, at_ms in latency_ms}
 
 
 def response_view(response: ResponseSnapshot) -> dict[str, Any]:

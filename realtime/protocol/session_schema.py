@@ -19,7 +19,13 @@ from realtime.protocol.output_schema import (
 )
 from realtime.protocol.problems import Invalid, unsupported, wrong_type
 from realtime.protocol.wire_model import Count, WireModel, tagged
-from realtime.session.settings import ECHOED, SessionType, SettingsPatch
+from realtime.session.settings import (
+    ECHOED,
+    SessionType,
+    SettingsPatch,
+    Truncation,
+    TruncationMode,
+)
 
 Pairs = list[tuple[str, object]]
 
@@ -37,6 +43,14 @@ class RetentionSchema(WireModel):
     type: Literal["retention_ratio"]
     retention_ratio: Annotated[float, Field(ge=0, le=1)]
     token_limits: TokenLimitsSchema | None = None
+
+    def truncation(self) -> Truncation:
+        limits = self.token_limits
+        return Truncation(
+            TruncationMode.RETENTION_RATIO,
+            self.retention_ratio,
+            limits.post_instructions if limits else None,
+        )
 
 
 class TracingSchema(WireModel):
@@ -63,8 +77,11 @@ def word_or_object(value: object, words: tuple[str, ...], schema: type[WireModel
             raise Invalid(partial(wrong_type, expected="a string or an object", value=value))
 
 
-def read_truncation(value: object) -> object:
-    return word_or_object(value, ("auto", "disabled"), RetentionSchema)
+def read_truncation(value: object) -> Truncation:
+    read = word_or_object(value, ("auto", "disabled"), RetentionSchema)
+    if isinstance(read, str):
+        return Truncation(TruncationMode(read))
+    return RetentionSchema.model_validate(read).truncation()
 
 
 def read_tracing(value: object) -> object:
@@ -89,7 +106,16 @@ class AudioInputSchema(WireModel):
         if "transcription" in given:
             pairs.append(("transcription", self.transcription))
         if "noise_reduction" in given:
-            pairs.append(_echoed("audio.input.noise_reduction", self.noise_reduction))
+            pairs += self._noise_reduction()
+        return pairs
+
+    def _noise_reduction(self) -> Pairs:
+        """An update without a strength leaves the strength as it is, so it is kept apart."""
+        reduction = self.noise_reduction
+        kind = None if reduction is None else {"type": reduction.type}
+        pairs: Pairs = [_echoed("audio.input.noise_reduction", kind)]
+        if reduction is not None and reduction.strength is not None:
+            pairs.append(_echoed("audio.input.noise_reduction.strength", reduction.strength))
         return pairs
 
 
@@ -153,7 +179,7 @@ class RealtimeSessionSchema(SessionSchema):
     tools: Tools | None = None
     tool_choice: Choice | None = None
     max_output_tokens: MaxOutputTokens | None = None
-    truncation: Annotated[object, PlainValidator(read_truncation)] | None = None
+    truncation: Annotated[Truncation, PlainValidator(read_truncation)] | None = None
     tracing: Annotated[object, PlainValidator(read_tracing)] | None = None
     prompt: Prompt | None = None
     parallel_tool_calls: bool | None = None
@@ -165,6 +191,8 @@ class RealtimeSessionSchema(SessionSchema):
             ("instructions", self.instructions),
             ("tools", None if self.tools is None else tuple(self.tools)),
             ("tool_choice", self.tool_choice),
+            ("truncation", self.truncation),
+            ("parallel_tool_calls", self.parallel_tool_calls),
         )
         pairs: Pairs = [(name, value) for name, value in named if value is not None]
         if self.max_output_tokens is not None:
@@ -175,12 +203,8 @@ class RealtimeSessionSchema(SessionSchema):
     def echoed(self) -> list[str]:
         """null clears include, tracing and prompt; elsewhere it means "unchanged"."""
         clearable = [name for name in ("tracing", "prompt") if name in self.model_fields_set]
-        kept = ("truncation", "parallel_tool_calls", "reasoning")
-        return [
-            *super().echoed(),
-            *clearable,
-            *(name for name in kept if getattr(self, name) is not None),
-        ]
+        kept = ["reasoning"] if self.reasoning is not None else []
+        return [*super().echoed(), *clearable, *kept]
 
 
 def read_session(value: object) -> SettingsPatch:

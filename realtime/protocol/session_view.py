@@ -15,6 +15,8 @@ from realtime.session.settings import (
     ToolChoice,
     ToolMode,
     Transcription,
+    Truncation,
+    TruncationMode,
     TurnDetection,
 )
 
@@ -25,7 +27,6 @@ _REALTIME_ECHOES: dict[str, object] = {
     "include": None,
     "tracing": None,
     "prompt": None,
-    "truncation": "auto",
 }
 
 
@@ -61,6 +62,8 @@ def session_view(session_id: str, settings: SessionSettings, expires_at_s: int) 
                 "speed": settings.speed,
             },
         },
+        "truncation": _truncation_view(settings.truncation),
+        **_parallel_view(settings.parallel_tool_calls),
         **_REALTIME_ECHOES,
         **top_level,
     }
@@ -80,9 +83,14 @@ def _input_view(settings: SessionSettings, echoes: dict[str, Any]) -> dict[str, 
     return {
         "format": format_view(settings.input_format),
         "transcription": _transcription_view(settings.transcription),
-        "noise_reduction": echoes.get(NOISE_REDUCTION),
+        "noise_reduction": _noise_reduction_view(echoes),
         "turn_detection": _turn_detection_view(settings.turn_detection),
     }
+
+
+def _noise_reduction_view(echoes: dict[str, Any]) -> dict[str, Any] | None:
+    kind = echoes.get(NOISE_REDUCTION)
+    return kind and {**kind, "strength": echoes.get(f"{NOISE_REDUCTION}.strength", 1)}
 
 
 def _transcription_view(transcription: Transcription | None) -> dict[str, Any] | None:
@@ -117,6 +125,19 @@ def _turn_detection_view(detection: TurnDetection | None) -> dict[str, Any] | No
                 "create_response": detection.create_response,
                 "interrupt_response": detection.interrupt_response,
             }
+
+
+def _truncation_view(truncation: Truncation) -> str | dict[str, Any]:
+    if truncation.mode is not TruncationMode.RETENTION_RATIO:
+        return truncation.mode.value
+    view = {"type": truncation.mode.value, "retention_ratio": truncation.retention_ratio}
+    limit = truncation.post_instructions_tokens
+    return view if limit is None else {**view, "token_limits": {"post_instructions": limit}}
+
+
+def _parallel_view(allowed: bool | None) -> dict[str, bool]:
+    """Shown to a client that has named it; the default session has no such field."""
+    return {} if allowed is None else {"parallel_tool_calls": allowed}
 
 
 def _tool_choice_view(choice: ToolChoice) -> str | dict[str, Any]:

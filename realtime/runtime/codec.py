@@ -14,11 +14,11 @@ from functools import cache
 from types import ModuleType
 from typing import Any, cast
 
-from realtime.session import effects, events, items, ledger, notices, settings
+from realtime.session import bounds, effects, events, items, ledger, notices, settings
 
 _TAG = "$"
 _VALUE = "value"
-_VOCABULARY = (settings, items, ledger, notices, events, effects)
+_VOCABULARY = (settings, bounds, items, ledger, notices, events, effects)
 
 
 class Unreadable(ValueError):

@@ -28,6 +28,8 @@ _ROUNDING_MS = 0.01
 # With less than this ahead of the listener a reply goes before those that have more.
 _DRY_MS = 1000.0
 
+GONE = Disconnected(resumable=False)
+
 
 class Recorder(Protocol):
     def write(self, now_ms: float, event: Event, effects: list[Effect]) -> None: ...
@@ -58,7 +60,7 @@ class Driver:
         self._sleeps_until_ms = -math.inf  # awake
         self._now_ms = -math.inf
         self._is_acting = False
-        self._is_lost = False
+        self._loss: Disconnected | None = None  # not told of yet
         self._speaking: dict[str, None] = {}  # replies whose frames leave, in order
         self._crash: Exception | None = None
         self.is_over = False
@@ -67,10 +69,17 @@ class Driver:
         """Step one event. After the end of the session nothing happens any more."""
         self._act(lambda: self._step(event, self._time()))
 
-    def lose_client(self) -> None:
+    def lose_client(self, loss: Disconnected = GONE) -> None:
         """The socket is gone. May be called from anywhere, effects included."""
-        self._is_lost = True
+        self._loss = loss
         self.wake()
+
+    def settle_loss(self) -> None:
+        """Step the loss that was told of, if it has not been stepped yet."""
+        loss, self._loss = self._loss, None
+        if loss is not None:
+            self.handle(loss)
+            self.is_over = self.is_over or not loss.resumable
 
     def wake(self) -> None:
         """Something has changed that may let frames leave."""
@@ -88,12 +97,11 @@ class Driver:
             self._wake.clear()
             due_ms = self._next_due_ms()
             self._sleeps_until_ms = math.inf if due_ms is None else due_ms
-            if not self._is_lost:
+            if self._loss is None:
                 await self._clock.wait(self._wake, due_ms)
             self._sleeps_until_ms = -math.inf
-            if self._is_lost:
-                self.handle(Disconnected(resumable=False))
-                self.is_over = True
+            if self._loss is not None:
+                self.settle_loss()
             elif not self.is_over:
                 self._keep_time()
         if self._crash is not None:

@@ -5,51 +5,23 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 
 import numpy as np
 
 from pipelines.ports import Detector
 from pipelines.types import DETECTOR_FRAME_SAMPLES, HEARING_RATE_HZ, Samples, StageError
 from realtime.audio.level import level_dbfs
-from realtime.audio.resample import HearingResampler
-from realtime.protocol.formats import bytes_per_sample, decode_audio
+from realtime.audio.seam import Seam
 from realtime.runtime.hearing import Hearing
 from realtime.runtime.time_limit import TimeLimit
+from realtime.runtime.wire_input import open_input
 from realtime.session.events import AudioFrame
 from realtime.session.settings import AudioFormat
 
 log = logging.getLogger(__name__)
 
-_PORTION_MS = 100  # of a long append: what is decoded at a time, so that memory stays flat
+_SEAM_SAMPLES = HEARING_RATE_HZ * 5 // 1000  # of a change of format: long enough to hide a click
 _DETECTOR_DEADLINE_S = 2.0  # a detector that takes longer is stuck; a frame takes well under 1 ms
-
-
-@dataclass(slots=True)
-class _Input:
-    """The state of one input format: it changes as a whole.
-
-    carry: what has come and is not heard yet, less than a frame. Samples that complete no frame
-    change nothing, and converting them alone would cost as much as converting a whole frame.
-    """
-
-    format: AudioFormat
-    resampler: HearingResampler
-    carry: bytes = b""
-
-    def take(self, audio: bytes, wanted_samples: int) -> memoryview:
-        """All whole samples so far; none while they give fewer than wanted at the hearing rate."""
-        whole = bytes_per_sample(self.format)
-        joined = self.carry + audio if self.carry else audio
-        end = len(joined) - len(joined) % whole
-        if wanted_samples and end < self.resampler.wanted(wanted_samples) * whole:
-            end = 0
-        self.carry = joined[end:]
-        return memoryview(joined)[:end]
-
-    @property
-    def portion_bytes(self) -> int:
-        return self.format.rate_hz * _PORTION_MS // 1000 * bytes_per_sample(self.format)
 
 
 class Ears:
@@ -78,7 +50,8 @@ class Ears:
         self._on_failure = on_failure
         self._before_frame = before_frame
         self._take_reset = take_reset
-        self._input = _new_input(audio_format)
+        self._input = open_input(audio_format)
+        self._seam: Seam | None = None
         self._frame: Samples = np.zeros(DETECTOR_FRAME_SAMPLES, dtype=np.float32)
         self._filled = 0
         self._has_failed = False
@@ -88,24 +61,38 @@ class Ears:
         self._limit.close()
 
     async def hear(self, audio: bytes, audio_format: AudioFormat) -> None:
-        """Bytes in the given format; a change of format first flushes what the old one holds."""
+        """Bytes in the given format; a change of format first flushes what the old one holds.
+
+        Raises BadPacket; nothing of such an append is heard, and the next one may follow.
+        """
         if audio_format != self._input.format:
-            await self.flush()
-            self._input = _new_input(audio_format)
-        await self._convert(self._input.take(audio, DETECTOR_FRAME_SAMPLES - self._filled))
+            await self._change(audio_format)
+        for samples in self._input.convert(audio, DETECTOR_FRAME_SAMPLES - self._filled):
+            await self._take(samples if self._seam is None else self._join(samples))
+
+    def restart(self) -> None:
+        """Forget what has come and is not heard yet: what comes next does not follow on it."""
+        self._input = open_input(self._input.format)
+        self._seam = None
+        self._filled = 0
 
     async def flush(self) -> None:
         """Everything received so far becomes heard; half a sample at the end is none."""
-        await self._convert(self._input.take(b"", 0))
-        self._input.carry = b""
-        await self._take(self._input.resampler.flush())
+        for samples in self._input.rest():
+            await self._take(samples if self._seam is None else self._join(samples))
 
-    async def _convert(self, audio: memoryview) -> None:
-        """Whole samples in wire bytes, a portion at a time."""
-        portion_bytes = self._input.portion_bytes
-        for at in range(0, len(audio), portion_bytes):
-            portion = decode_audio(audio[at : at + portion_bytes], self._input.format)
-            await self._take(self._input.resampler.process(portion))
+    async def _change(self, audio_format: AudioFormat) -> None:
+        await self.flush()
+        self._input = open_input(audio_format)
+        # The latest sample heard: where the frame is filled to, or its end.
+        self._seam = Seam(float(self._frame[self._filled - 1]), _SEAM_SAMPLES)
+
+    def _join(self, samples: Samples) -> Samples:
+        assert self._seam is not None  # the caller has seen it
+        joined = self._seam.join(samples)
+        if self._seam.is_over:
+            self._seam = None
+        return joined
 
     async def _take(self, samples: Samples) -> None:
         """float32 [n] at 16 kHz, written up to each frame's end before that frame is judged."""
@@ -145,7 +132,3 @@ class Ears:
             error = StageError("vad_timeout", "The voice activity detector did not answer in time.")
         log.warning("the detector failed: %s: %s", error.code, error.message)
         self._on_failure(error)
-
-
-def _new_input(audio_format: AudioFormat) -> _Input:
-    return _Input(audio_format, HearingResampler(audio_format.rate_hz, HEARING_RATE_HZ))

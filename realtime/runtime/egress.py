@@ -27,13 +27,17 @@ _LONGEST_UNSENT_S = 60  # per reply; the stage then waits for the listener
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """Samples of one reply, float32 [n] at the format's rate. `total`: the reply's up to here."""
+    """Samples of one reply, float32 [n] at the format's rate. `total`: the reply's up to here.
+
+    is_end: silence follows, for now or for good.
+    """
 
     play: PlayReply
     epoch: int
     format: AudioFormat
     samples: FloatSamples
     total: int
+    is_end: bool = False
 
     @property
     def duration_ms(self) -> float:
@@ -202,7 +206,8 @@ class Egress:
         if self._lane(reply.play.lane).fades_in:
             samples = fade_in(samples, reply.format.rate_hz * _FADE_IN_MS // 1000)
         total = reply.sent + len(samples)
-        return Frame(reply.play, reply.play.epoch, reply.format, samples, total)
+        is_end = reply.is_finished and len(samples) == reply.unsent
+        return Frame(reply.play, reply.play.epoch, reply.format, samples, total, is_end)
 
     def commit(self, frame: Frame, now_ms: float) -> bool:
         """The frame leaves now. False: meanwhile it was cut, held or dropped, and stays."""
@@ -249,7 +254,8 @@ class Egress:
         if reply is None or reply.play is None or count <= 0 or not reply.unsent:
             return None
         samples = fade_out(reply.peek(count))
-        return Frame(reply.play, epoch, reply.format, samples, reply.sent + len(samples))
+        total = reply.sent + len(samples)
+        return Frame(reply.play, epoch, reply.format, samples, total, is_end=True)
 
     def _lane(self, name: str) -> _Lane:
         return self._lanes.setdefault(name, _Lane())

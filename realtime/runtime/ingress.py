@@ -13,14 +13,16 @@ from pipelines.types import HEARING_RATE_HZ
 from realtime.audio.quantise import IntSamples, to_int16
 from realtime.audio.resample import HearingResampler
 from realtime.protocol.decode import decode
-from realtime.protocol.formats import bytes_per_sample, decode_audio
+from realtime.protocol.formats import bytes_per_sample, decode_audio, recording_format
 from realtime.protocol.messages import AppendAudio, ClientMessage, CreateItemWithAudio
+from realtime.protocol.opus import BadPacket
 from realtime.runtime.conversation import SessionView
 from realtime.runtime.ears import Ears
 from realtime.runtime.hearing import Hearing
 from realtime.runtime.item_audio import ItemAudio
+from realtime.runtime.pacing import Pacing
 from realtime.runtime.transport import Transport, TransportClosed
-from realtime.session.events import ClientClear, ClientCommit, Event
+from realtime.session.events import ClientClear, ClientCommit, ClientRefused, Event
 from realtime.session.settings import AudioFormat
 
 _QUEUED_MESSAGES = 64  # a second and a half of 25 ms appends
@@ -80,7 +82,7 @@ class Ingress:
     """Handles one message after another.
 
     deliver: steps the machine; the settings it has changed are in `view()` when it returns.
-    ready: awaited before each message; waits while the client does not read its answers.
+    pacing: how fast the client may go.
     """
 
     def __init__(
@@ -91,19 +93,21 @@ class Ingress:
         items: ItemAudio,
         deliver: Callable[[Event], None],
         view: Callable[[], SessionView],
-        ready: Callable[[], Awaitable[None]],
+        pacing: Pacing,
     ) -> None:
         self._ears = ears
         self._hearing = hearing
         self._items = items
         self._deliver = deliver
         self._view = view
-        self._ready = ready
+        self._pacing = pacing
 
-    async def run(self, intake: Intake) -> None:
+    async def run(self, intake: Intake, ready: Callable[[], Awaitable[None]]) -> None:
+        """`ready` is awaited before each message: while the client does not read its answers."""
         while True:
             message = await intake.get()
-            await self._ready()
+            await ready()
+            await self._pacing.wait_for(message)
             await self.handle(message)
             if not intake.is_empty:
                 # A flood of messages must not keep everybody else from running.
@@ -112,7 +116,7 @@ class Ingress:
     async def handle(self, message: ClientMessage) -> None:
         match message:
             case AppendAudio():
-                await self._ears.hear(message.audio, self._view().input_format)
+                await self._hear(message)
             case ClientCommit() | ClientClear():
                 # The last samples are heard before the buffer is closed.
                 await self._ears.flush()
@@ -121,6 +125,13 @@ class Ingress:
                 self._deliver(await self._file_audio(message))
             case _:
                 self._deliver(message)
+
+    async def _hear(self, message: AppendAudio) -> None:
+        try:
+            await self._ears.hear(message.audio, self._view().input_format)
+        except BadPacket as error:
+            kind, code = "invalid_request_error", "invalid_value"
+            self._deliver(ClientRefused(message.event_id, kind, code, str(error), "audio"))
 
     async def _file_audio(self, message: CreateItemWithAudio) -> Event:
         """Keep an item's own audio under its handles; the event learns how long it is."""
@@ -135,7 +146,11 @@ class Ingress:
 
 
 def _hear_whole(audio: bytes, audio_format: AudioFormat) -> IntSamples:
-    """A recording in wire bytes to int16 at 16 kHz; half a sample at the end is none."""
+    """A recording in wire bytes to int16 at 16 kHz; half a sample at the end is none.
+
+    In a session of packets it is PCM, as `recording_format` has it.
+    """
+    audio_format = recording_format(audio_format)
     whole = bytes_per_sample(audio_format)
     samples = decode_audio(audio[: len(audio) - len(audio) % whole], audio_format)
     resampler = HearingResampler(audio_format.rate_hz, HEARING_RATE_HZ)

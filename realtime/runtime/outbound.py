@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections import deque
-from collections.abc import Callable
+from collections import Counter, deque
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from realtime.observe.metrics import Count, Metrics
@@ -42,6 +42,13 @@ class _Entry:
 
 
 @dataclass(frozen=True, slots=True)
+class _Series:
+    """Many frames of the socket, each made when the one before has been sent."""
+
+    texts: Iterable[str]
+
+
+@dataclass(frozen=True, slots=True)
 class _Close:
     code: int
     reason: str
@@ -61,9 +68,11 @@ class Outbound:
         self._metrics = metrics
         self._on_room = on_room
         self._on_lost = on_lost
-        self._queue: deque[_Entry | _Close] = deque()
+        self._queue: deque[_Entry | _Series | _Close] = deque()
         self._size_bytes = 0
         self._audio_frames = 0
+        self._sending: Frame | None = None
+        self._unsent: tuple[tuple[str, int], ...] = ()
         self._is_lost = False
         self._filled = asyncio.Event()
         self._uncrowded = asyncio.Event()
@@ -73,6 +82,12 @@ class Outbound:
 
     def put(self, text: str | Callable[[], str], size_bytes: int, in_thread: bool = False) -> None:
         self._append(_Entry(text, size_bytes, in_thread))
+
+    def put_series(self, texts: Iterable[str]) -> None:
+        """Of what is in memory anyway: it counts as one event, however much it is."""
+        if not self._is_lost:
+            self._queue.append(_Series(texts))
+            self._filled.set()
 
     def put_frame(self, frame: Frame, render: Callable[[], str]) -> None:
         self._audio_frames += 1
@@ -95,6 +110,11 @@ class Outbound:
     @property
     def has_audio_room(self) -> bool:
         return self._audio_frames < _AUDIO_FRAMES and not self._is_lost
+
+    @property
+    def unsent(self) -> tuple[tuple[str, int], ...]:
+        """(item, samples) of the audio that came here and was not handed to the network."""
+        return self._unsent if self._is_lost else self._count_unsent()
 
     @property
     def depth(self) -> int:
@@ -120,24 +140,37 @@ class Outbound:
                 self._filled.clear()
                 await self._filled.wait()
                 continue
-            entry = self._queue.popleft()
-            if isinstance(entry, _Close):
-                self._give_up()
-                await transport.close(entry.code, entry.reason)
-                return
-            self._take_out(entry)
-            if entry.frame is not None and not self._may_leave(entry.frame):
-                self._metrics.add(Count.STALE_FRAMES_DROPPED)
-                continue
-            text = await self._render(entry)
-            try:
-                with limit:
-                    await transport.send(text)
-            except TimeoutError:
-                self._metrics.add(Count.CLIENTS_STALLED)
-                self._lose(CLOSE_STALLED, STALLED)
-            except (TransportClosed, OSError):
-                self._lose(1006, "connection lost")
+            match self._queue.popleft():
+                case _Close(code, reason):
+                    self._give_up()
+                    await transport.close(code, reason)
+                    return
+                case _Series(texts):
+                    for text in texts:
+                        await self._send(transport, text, limit)
+                        if self._is_lost:
+                            return
+                case entry:
+                    await self._send_entry(transport, entry, limit)
+
+    async def _send_entry(self, transport: Transport, entry: _Entry, limit: TimeLimit) -> None:
+        self._take_out(entry)
+        if entry.frame is not None and not self._may_leave(entry.frame):
+            self._metrics.add(Count.STALE_FRAMES_DROPPED)
+            return
+        self._sending = entry.frame
+        await self._send(transport, await self._render(entry), limit)
+        self._sending = None
+
+    async def _send(self, transport: Transport, text: str, limit: TimeLimit) -> None:
+        try:
+            with limit:
+                await transport.send(text)
+        except TimeoutError:
+            self._metrics.add(Count.CLIENTS_STALLED)
+            self._lose(CLOSE_STALLED, STALLED)
+        except (TransportClosed, OSError):
+            self._lose(1006, "connection lost")
 
     async def _render(self, entry: _Entry) -> str:
         if isinstance(entry.text, str):
@@ -175,7 +208,16 @@ class Outbound:
     def _may_leave(self, frame: Frame) -> bool:
         return self._is_current(frame.play.lane, frame.epoch)
 
+    def _count_unsent(self) -> tuple[tuple[str, int], ...]:
+        frames = [self._sending, *(getattr(entry, "frame", None) for entry in self._queue)]
+        samples = Counter[str]()
+        for frame in frames:
+            if frame is not None:
+                samples[frame.play.item_id] += len(frame.samples)
+        return tuple(samples.items())
+
     def _give_up(self) -> None:
+        self._unsent = self._count_unsent()
         self._is_lost = True
         self._queue.clear()
         self._size_bytes = 0
@@ -185,5 +227,5 @@ class Outbound:
 
     def _lose(self, code: int, reason: str) -> None:
         self._give_up()
-        log.info("session ends: %s", reason)
+        log.info("a client is lost: %s", reason)
         self._on_lost(code, reason)

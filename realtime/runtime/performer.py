@@ -45,6 +45,7 @@ from realtime.session.effects import (
     ReleaseLane,
     ResetHearing,
     StartReply,
+    TellConversation,
     TrimItemAudio,
 )
 from realtime.session.items import Item, PartKind, Role
@@ -91,6 +92,8 @@ class Performer:
         match effect:
             case Notify(notice):
                 self._tell(notice)
+            case TellConversation():
+                self._outlet.tell_conversation(effect)
             case KeepAudio(turn, start):
                 self._hearing.keep(turn, start)
             case DropAudio(turn):

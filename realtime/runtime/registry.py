@@ -6,6 +6,7 @@ import asyncio
 import logging
 
 from realtime.observe.metrics import Count, Metrics
+from realtime.runtime.parking import Parking
 from realtime.runtime.session import SessionRuntime
 
 log = logging.getLogger(__name__)
@@ -19,18 +20,27 @@ class ServerFull(Exception):
 
 
 class Registry:
-    """`limit`: how many sessions may live at once."""
+    """`limit`: how many sessions may live at once, parked ones included.
+
+    parking: the tokens with which lost clients come back to them.
+    """
 
     def __init__(self, limit: int, metrics: Metrics) -> None:
         self._limit = limit
         self._metrics = metrics
         self._sessions: dict[SessionRuntime, asyncio.Task[object] | None] = {}
         self._is_draining = False
+        self.parking = Parking()
         self._changed = asyncio.Event()
 
     @property
     def count(self) -> int:
         return len(self._sessions)
+
+    @property
+    def parked(self) -> int:
+        """Those of them whose client is lost, and awaited."""
+        return sum(session.is_parked for session in self._sessions)
 
     @property
     def limit(self) -> int:
@@ -53,7 +63,10 @@ class Registry:
             )
 
     async def host(self, session: SessionRuntime) -> None:
-        """Run one session in the calling task. Raises ServerFull before it begins."""
+        """Run one session in the calling task. Raises ServerFull before it begins.
+
+        The task lasts as long as the session, however often its client is lost meanwhile.
+        """
         self.check_room()
         self._sessions[session] = asyncio.current_task()
         try:
@@ -74,6 +87,11 @@ class Registry:
                 if task is not None:
                     task.cancel()
             await self._until_empty(_CANCEL_WAIT_S)
+
+    def hurry(self) -> None:
+        """Nobody finishes a sentence any more: whoever is cut short is told so."""
+        for session in list(self._sessions):
+            session.shut_down(0)
 
     async def _until_empty(self, timeout_s: float) -> None:
         try:

@@ -1,4 +1,8 @@
-"""One session from its first event to its last task: all it owns lives in one task group."""
+"""One session from its first event to its last task: all it owns lives in one task group.
+
+Its clients come and go (`connection.py`); the conversation, what was heard, and the stages' work
+stay. A session that may be resumed outlives its sockets for a while: it is parked.
+"""
 
 from __future__ import annotations
 
@@ -10,34 +14,32 @@ from pipelines.types import StageError
 from realtime.observe.metrics import Count, Metrics
 from realtime.protocol.encode import Encoder
 from realtime.runtime.clock import Clock, LoopClock
+from realtime.runtime.connection import CLOSE_NORMAL, Connection, Line, Loss
 from realtime.runtime.conversation import Conversation
 from realtime.runtime.egress import Egress
-from realtime.runtime.ingress import Intake, read_messages
-from realtime.runtime.outbound import Outbound
-from realtime.runtime.outlet import WireOutlet
+from realtime.runtime.parking import Parking, SessionOver
 from realtime.runtime.recorder import FileRecorder
 from realtime.runtime.shell import SessionSetup, Shell
-from realtime.runtime.transport import Transport, TransportClosed
-from realtime.session.events import ShutDown
+from realtime.runtime.transport import Transport
+from realtime.session.events import Disconnected, Reconnected, ShutDown
 from realtime.session.machine import Machine
-from realtime.session.notices import ErrorRaised
 
 log = logging.getLogger(__name__)
 
-_CLOSE_GRACE_S = 5.0  # for the last events to reach a client that still reads
-_FAREWELL_S = 2.0  # for one error event and the closing handshake
-
 # RFC 6455, 7.4.1 and the registry that it names.
-CLOSE_NORMAL = 1000
+CLOSE_GOING_AWAY = 1001
 CLOSE_CRASHED = 1011
 CLOSE_TRY_LATER = 1013
 
+TAKEN_OVER = Loss(CLOSE_GOING_AWAY, "The session goes on over another connection.", is_silent=True)
+
 
 class SessionRuntime:
-    """Serves one client on one transport.
+    """Serves one conversation: the client on `transport`, and whoever comes back for it.
 
-    conversation: the machine; a fresh one unless a test brings its own. encoder: numbers what is
-    sent; one with random event ids unless given.
+    conversation: the machine; a fresh one unless a test brings its own. encoder: numbers what the
+    first client is sent; one with random event ids unless given. parking: gives out the tokens
+    with which a lost client comes back; without it, or without `setup.resume_ms`, none does.
     """
 
     def __init__(
@@ -50,20 +52,31 @@ class SessionRuntime:
         clock: Clock | None = None,
         conversation: Conversation | None = None,
         encoder: Encoder | None = None,
+        parking: Parking | None = None,
     ) -> None:
-        self._transport = transport
         self._cascade = cascade
         self._setup = setup
         self._metrics = metrics or Metrics()
         self._clock = clock or LoopClock()
         self._conversation = conversation or Machine()
-        self._encoder = encoder or Encoder()
+        self._parking = parking if setup.resume_ms > 0 else None
+        self._egress = Egress(setup.lead_ms)
+        self._line = Line()
         self._shell: Shell | None = None
+        self._group: asyncio.TaskGroup | None = None
+        self._first = (transport, encoder or Encoder())
+        self._connection: Connection | None = None
+        self._former: Connection | None = None  # the last one that was lost
         self._ending = (CLOSE_NORMAL, "")
 
     @property
     def label(self) -> str:
         return self._setup.label
+
+    @property
+    def is_parked(self) -> bool:
+        """Whether its client is lost, and awaited."""
+        return self._connection is None
 
     @property
     def open_requests(self) -> int:
@@ -81,8 +94,9 @@ class SessionRuntime:
     async def run(self) -> None:
         """Returns when the session is over and everything is freed; raises only cancellation."""
         self._metrics.add(Count.SESSIONS_OPENED)
+        first = self._connection = self._connect(*self._first)
         try:
-            await self._serve()
+            await self._serve(first)
         except StageError as error:
             log.warning("%s cannot begin: %s: %s", self.label, error.code, error.message)
             self._ending = (CLOSE_TRY_LATER, error.code)
@@ -97,14 +111,48 @@ class SessionRuntime:
             )
         finally:
             self._metrics.add(Count.SESSIONS_CLOSED)
-            await self._close_transport()
+            if self._parking is not None:
+                self._parking.forget(self)
+            await self._close_connection()
 
-    async def _serve(self) -> None:
+    async def attach(self, transport: Transport) -> None:
+        """Go on with a client that has come back; returns when that one is gone in turn.
+
+        The former connection may not know yet that it is dead: it is closed. Raises SessionOver
+        before anything was sent.
+        """
+        shell = self._live_shell()
+        if self._connection is not None:
+            self._let_go(self._connection, TAKEN_OVER)
+        shell.driver.settle_loss()
+        if self._former is not None:
+            await self._former.reading_ended()
+            self._former = None
+        shell = self._live_shell()
+        assert self._group is not None  # as long as the shell lives
+        connection = self._connection = self._connect(transport, Encoder())
+        self._line.connect(connection.outlet)
+        shell.ears.restart()
+        connection.start(self._group, shell.ingress)
+        shell.driver.handle(Reconnected(shell.hearing.position))
+        self._metrics.add(Count.SESSIONS_RESUMED)
+        log.info("%s is resumed", self.label)
+        try:
+            await connection.has_ended.wait()
+        finally:
+            self._on_lost(connection, Loss(CLOSE_GOING_AWAY, "", is_silent=True))
+
+    def _live_shell(self) -> Shell:
+        if self._shell is None or self._group is None or self._shell.driver.is_over:
+            raise SessionOver
+        return self._shell
+
+    async def _serve(self, first: Connection) -> None:
         detector = self._cascade.detect()
         try:
             recorder = self._open_record()
             try:
-                await self._live(detector, recorder)
+                await self._live(first, detector, recorder)
             finally:
                 if recorder is not None:
                     await asyncio.to_thread(recorder.close)
@@ -122,64 +170,91 @@ class SessionRuntime:
             log.warning("%s is not recorded: %s", self.label, error)
             return None
 
-    async def _live(self, detector: Detector, recorder: FileRecorder | None) -> None:
-        egress = Egress(self._setup.lead_ms)
-        outbound = Outbound(egress.is_current, self._metrics, self._on_room, self._on_lost)
-        intake = Intake()
+    async def _live(
+        self, first: Connection, detector: Detector, recorder: FileRecorder | None
+    ) -> None:
         async with asyncio.TaskGroup() as group:
+            self._group = group
             shell = self._shell = Shell(
                 group=group,
                 cascade=self._cascade,
                 detector=detector,
-                egress=egress,
-                outlet=WireOutlet(self._encoder, outbound),
+                egress=self._egress,
+                outlet=self._line,
                 conversation=self._conversation,
                 clock=self._clock,
                 setup=self._setup,
                 metrics=self._metrics,
                 recorder=recorder,
-                ready=outbound.uncrowded,
             )
-            writer = group.create_task(outbound.run(self._transport), name="writer")
-            reader = group.create_task(self._read(intake), name="reader")
-            ingress = group.create_task(shell.ingress.run(intake), name="ingress")
+            self._line.connect(first.outlet)
+            first.start(group, shell.ingress)
             try:
                 shell.driver.handle(self._setup.opened())
                 await shell.driver.run()
             finally:
-                reader.cancel()
-                ingress.cancel()
+                self._group = None  # nobody comes back any more
+                last = self._connection
+                if last is not None:
+                    last.stop_reading()
                 shell.close()
             # Whatever the machine has said last still goes out to a client that reads.
-            outbound.put_close(*self._ending)
-            await asyncio.wait({writer}, timeout=_CLOSE_GRACE_S)
-            writer.cancel()
+            if last is not None:
+                await last.finish(*self._ending)
+            else:
+                log.info("%s ends: its client did not come back", self.label)
 
-    async def _read(self, intake: Intake) -> None:
-        await read_messages(self._transport, intake)
-        self._on_lost(CLOSE_NORMAL, "")
+    def _connect(self, transport: Transport, encoder: Encoder) -> Connection:
+        greeting = None
+        if self._parking is not None:
+            token = self._parking.issue(self)
+            greeting = {"resume": {"token": token, "within_ms": int(self._setup.resume_ms)}}
+        return Connection(
+            transport,
+            encoder,
+            self._metrics,
+            is_current=self._egress.is_current,
+            on_room=self._on_room,
+            on_lost=self._on_lost,
+            greeting=greeting,
+        )
 
     def _on_room(self) -> None:
         if self._shell is not None:
             self._shell.driver.wake()
 
-    def _on_lost(self, code: int, reason: str) -> None:
-        self._ending = (code, reason)
-        if self._shell is not None:
-            self._shell.driver.lose_client()
+    def _on_lost(self, connection: Connection, loss: Loss) -> None:
+        shell = self._shell
+        if connection is not self._connection or shell is None or shell.driver.is_over:
+            return
+        if self._parking is not None and self._group is not None and not loss.is_final:
+            self._let_go(connection, loss)
+        else:
+            self._ending = (loss.code, loss.reason)
+            shell.driver.lose_client()
+
+    def _let_go(self, connection: Connection, loss: Loss) -> None:
+        """Park the session: its client is lost."""
+        assert self._shell is not None and self._group is not None
+        self._connection, self._former = None, connection
+        self._line.disconnect()
+        connection.stop_reading()
+        farewell = connection.drop(loss.code, loss.reason)
+        closing = self._group.create_task(farewell, name="farewell")
+        closing.add_done_callback(lambda _: connection.has_ended.set())  # even if it never ran
+        self._shell.driver.lose_client(Disconnected(True, connection.unsent, loss.is_silent))
+        self._metrics.add(Count.SESSIONS_PARKED)
+        log.info(
+            "%s is parked for up to %g s: %s",
+            self.label,
+            self._setup.resume_ms / 1000,
+            loss.reason or "its client is lost",
+        )
+
+    async def _close_connection(self) -> None:
+        if self._connection is not None:
+            await self._connection.close(*self._ending)
 
     async def _say_why(self, code: str, message: str) -> None:
-        """One error event past the queue: the session that would have sent it is gone."""
-        notice = ErrorRaised("server_error", code, message)
-        try:
-            async with asyncio.timeout(_FAREWELL_S):
-                await self._transport.send(self._encoder.encode(notice))
-        except (TimeoutError, TransportClosed, OSError):
+        if self._connection is None or not await self._connection.say_why(code, message):
             log.info("%s: the client had gone before it could be told of %s", self.label, code)
-
-    async def _close_transport(self) -> None:
-        try:
-            async with asyncio.timeout(_FAREWELL_S):
-                await self._transport.close(*self._ending)
-        except TimeoutError:
-            log.info("%s: the closing handshake was not answered", self.label)

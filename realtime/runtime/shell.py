@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,8 +18,10 @@ from realtime.runtime.hearing import Hearing
 from realtime.runtime.ingress import Ingress
 from realtime.runtime.item_audio import DEFAULT_LIMIT_BYTES, ItemAudio
 from realtime.runtime.outlet import Outlet
+from realtime.runtime.pacing import Pacing, Rates
 from realtime.runtime.performer import Performer
 from realtime.runtime.work import Works
+from realtime.session.bounds import Bounds
 from realtime.session.events import Event, Opened
 from realtime.session.notices import ErrorRaised
 from realtime.session.settings import SessionSettings
@@ -36,7 +37,9 @@ class SessionSetup:
 
     seed: makes every id. expires_at_s: unix time, shown to the client. label: the session's name
     in the log. lead_ms: how far audio is sent ahead of its playback, None for as fast as it is
-    made. record_path: the file in which the session is recorded.
+    made. lasts_ms: how long the session may last; it ends at expires_at_s then. resume_ms: how long
+    it waits for a client that was lost; 0: it ends with its socket. record_path: the file in which
+    the session is recorded.
     """
 
     settings: SessionSettings
@@ -48,6 +51,10 @@ class SessionSetup:
     lead_ms: float | None = DEFAULT_LEAD_MS
     item_audio_bytes: int = DEFAULT_LIMIT_BYTES
     record_path: Path | None = None
+    lasts_ms: float | None = None
+    resume_ms: float = 0
+    bounds: Bounds = Bounds()
+    rates: Rates = Rates()
 
     def opened(self) -> Opened:
         return Opened(
@@ -57,11 +64,14 @@ class SessionSetup:
             self.drafts,
             self.expires_at_s,
             self.lead_ms,
+            self.lasts_ms,
+            self.bounds,
+            self.resume_ms,
         )
 
 
 class Shell:
-    """`ready` is awaited before each client message; stage work lives in `group`."""
+    """Stage work lives in `group`."""
 
     def __init__(
         self,
@@ -76,7 +86,6 @@ class Shell:
         setup: SessionSetup,
         metrics: Metrics,
         recorder: Recorder | None,
-        ready: Callable[[], Awaitable[None]],
     ) -> None:
         self._outlet = outlet
         self.hearing = Hearing()
@@ -115,7 +124,7 @@ class Shell:
             items=self.items,
             deliver=self._deliver,
             view=self._view,
-            ready=ready,
+            pacing=Pacing(setup.rates, clock),
         )
 
     def close(self) -> None:

@@ -24,6 +24,7 @@ from realtime.runtime.driver import Recorder
 from realtime.runtime.egress import Egress, Frame
 from realtime.runtime.outlet import Clip
 from realtime.runtime.shell import SessionSetup, Shell
+from realtime.session.effects import TellConversation
 from realtime.session.items import Item
 from realtime.session.machine import Machine
 from realtime.session.notices import ItemRetrieved, Notice
@@ -54,6 +55,9 @@ class _Watcher:
 
     def tell(self, notice: Notice) -> None:
         self._simulation.notices.append((self._clock.now_ms(), notice))
+
+    def tell_conversation(self, told: TellConversation) -> None:
+        pass  # a simulated client is never lost
 
     def tell_retrieved(self, item: Item, clips: Mapping[int, Clip]) -> None:
         self.tell(ItemRetrieved(item))
@@ -141,7 +145,6 @@ def _assemble(
         setup=setup,
         metrics=metrics or Metrics(),
         recorder=recorder,
-        ready=_at_once,
     )
 
 
@@ -165,7 +168,3 @@ async def _settle(shell: Shell) -> None:
                 await shell.works.changed.wait()
             else:
                 await asyncio.sleep(0)
-
-
-async def _at_once() -> None:
-    return

@@ -8,6 +8,7 @@ from pipelines.types import (
     ReplyRequest,
     ToolCall,
     ToolSpec,
+    Truncation,
     Urgency,
 )
 from realtime.session.effects import (
@@ -18,7 +19,8 @@ from realtime.session.effects import (
     RecogniseHandle,
     StartReply,
 )
-from realtime.session.settings import Tool, ToolChoice, ToolMode
+from realtime.session.settings import Tool, ToolChoice, ToolMode, TruncationMode
+from realtime.session.settings import Truncation as ChosenTruncation
 
 
 def recognise_request(effect: Recognise | RecogniseHandle) -> RecogniseRequest:
@@ -48,6 +50,7 @@ def prepare_request(effect: PrepareReply) -> ReplyRequest:
         tools=_tools(effect.tools),
         tool_choice=_tool_choice(effect.tool_choice),
         max_output_tokens=0,
+        truncation=_truncation(effect.truncation),
     )
 
 
@@ -62,7 +65,21 @@ def reply_request(effect: StartReply) -> ReplyRequest:
         tools=_tools(effect.tools),
         tool_choice=_tool_choice(effect.tool_choice),
         max_output_tokens=effect.max_output_tokens,
+        parallel_tool_calls=effect.parallel_tool_calls,
+        truncation=_truncation(effect.truncation),
     )
+
+
+def _truncation(chosen: ChosenTruncation) -> Truncation:
+    match chosen.mode:
+        case TruncationMode.AUTO:
+            return Truncation()
+        case TruncationMode.DISABLED:
+            return Truncation(may_drop=False)
+        case TruncationMode.RETENTION_RATIO:
+            return Truncation(
+                keep_share=chosen.retention_ratio, limit_tokens=chosen.post_instructions_tokens
+            )
 
 
 def _tools(tools: tuple[Tool, ...]) -> tuple[ToolSpec, ...]:

@@ -12,6 +12,11 @@ class TransportClosed(Exception):
 class Transport(Protocol):
     """Text frames in order, both ways. `receive` and `send` may run at the same time."""
 
+    @property
+    def client_close_code(self) -> int | None:
+        """What the client closed with; None while it has not, and when it was lost without."""
+        ...
+
     async def receive(self) -> str | bytes | None:
         """The next frame; None once the client has gone or `close` was called."""
         ...

@@ -18,10 +18,14 @@ from pipelines.types import (
     TextDelta,
     ToolCallDelta,
     Urgency,
+    Usage,
+    UsageSoFar,
+    VoiceFed,
 )
 from realtime.audio.level import PCM_CEILING, TELEPHONE_CEILING
 from realtime.audio.voice import VoiceChain
 from realtime.observe.metrics import Count, Metrics
+from realtime.protocol.formats import is_telephone
 from realtime.runtime.egress import Egress
 from realtime.runtime.turn_audio import TurnAudio
 from realtime.session.events import (
@@ -33,6 +37,8 @@ from realtime.session.events import (
     ReplyFinished,
     ReplyText,
     ReplyToolCall,
+    ReplyUsage,
+    ReplyVoiced,
     TranscriptFailed,
     TranscriptFinal,
     TranscriptPartial,
@@ -244,8 +250,8 @@ class Works:
             return TranscriptFailed(work.request, *self._failure(error, "The recogniser"))
 
     async def _reply(self, work: _Work, request: ReplyRequest, audio_format: AudioFormat) -> None:
-        is_pcm = audio_format.type == "audio/pcm"
-        chain = VoiceChain(audio_format.rate_hz, PCM_CEILING if is_pcm else TELEPHONE_CEILING)
+        ceiling = TELEPHONE_CEILING if is_telephone(audio_format) else PCM_CEILING
+        chain = VoiceChain(audio_format.rate_hz, ceiling)
         ending: Event | None = None
         text_end = 0
         voiced = 0  # samples of the voice, at its own rate
@@ -260,6 +266,10 @@ class Works:
                             self._pass_on(work, ReplyText(work.request, output.text))
                         case ToolCallDelta():
                             self._pass_on(work, _tool_call(work.request, output))
+                        case UsageSoFar(usage):
+                            self._pass_on(work, _usage(work.request, usage))
+                        case VoiceFed():
+                            self._pass_on(work, ReplyVoiced(work.request))
                         case SpeechDelta():
                             text_end = output.text_end
                             words = _words_on_wire(output, voiced, audio_format.rate_hz)
@@ -334,6 +344,10 @@ def _words_on_wire(delta: SpeechDelta, before: int, rate_hz: int) -> tuple[tuple
 
 def _tool_call(request: str, delta: ToolCallDelta) -> ReplyToolCall:
     return ReplyToolCall(request, delta.index, delta.call_id, delta.name, delta.arguments)
+
+
+def _usage(request: str, usage: Usage) -> ReplyUsage:
+    return ReplyUsage(request, usage.input_tokens, usage.cached_tokens, usage.output_tokens)
 
 
 def _finished(request: str, output: Finished) -> ReplyFinished:

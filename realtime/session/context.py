@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from realtime.session.bounds import Bounds
 from realtime.session.conversation import Conversation
 from realtime.session.deadlines import Deadlines, Due
 from realtime.session.effects import Abort, Effect, Notify
+from realtime.session.flow import Flow
 from realtime.session.identifiers import Identifiers
 from realtime.session.items import Item, PartKind
 from realtime.session.notices import ErrorRaised, Notice
@@ -36,8 +38,11 @@ class Context:
         self.session_id = ""
         self.conversation_id = ""
         self.expires_at_s = 0
+        self.lasts_ms: float | None = None
+        self.bounds = Bounds()
         self.conversation = Conversation()
         self.playback = Playback()
+        self.flow = Flow()
         self.deadlines = Deadlines()
         self.tools = Tools()
         self.settings_version = 0

@@ -34,11 +34,19 @@ class Conversation:
     def __contains__(self, item_id: str) -> bool:
         return item_id in self._items
 
+    def __len__(self) -> int:
+        return len(self._items)
+
     def __iter__(self) -> Iterator[Item]:
         return (self._items[item_id] for item_id in self._order)
 
     def get(self, item_id: str) -> Item | None:
         return self._items.get(item_id)
+
+    @property
+    def end(self) -> str:
+        """The place behind the last item, as `insert` takes it."""
+        return self._order[-1] if self._order else ROOT
 
     def reserve(self, item_id: str) -> None:
         """The id was announced, or is still being written to: no other item may bear it."""

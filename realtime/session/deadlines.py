@@ -18,6 +18,7 @@ class Due(IntEnum):
     DRAIN = 7
     RESUME = 8
     TOOL = 9
+    SESSION_END = 10
 
 
 class Deadlines:
@@ -48,5 +49,6 @@ class Deadlines:
         del self._at_ms[ripe[1]]
         return ripe[1]
 
-    def clear(self) -> None:
-        self._at_ms.clear()
+    def clear(self, keep: Due | None = None) -> None:
+        """Disarm all deadlines but those of the purpose `keep`."""
+        self._at_ms = {key: at for key, at in self._at_ms.items() if key[0] is keep}

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from realtime.session.items import Item
 from realtime.session.ledger import TurnTimeline
 from realtime.session.notices import Notice
-from realtime.session.settings import AudioFormat, Tool, ToolChoice
+from realtime.session.settings import AudioFormat, Tool, ToolChoice, Truncation
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,6 +19,16 @@ class Notify:
     """Tell the client."""
 
     notice: Notice
+
+
+@dataclass(frozen=True, slots=True)
+class TellConversation:
+    """Tell a client that came back of every item, in order, as added and done.
+
+    items: each with the id of the one before it.
+    """
+
+    items: tuple[tuple[Item, str | None], ...]
 
 
 # ---- hearing ---------------------------------------------------------------------------------
@@ -147,6 +158,8 @@ class StartReply:
     tools: tuple[Tool, ...]
     tool_choice: ToolChoice
     max_output_tokens: int | None
+    truncation: Truncation = Truncation()
+    parallel_tool_calls: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,6 +170,7 @@ class PrepareReply:
     messages: tuple[PromptMessage, ...]
     tools: tuple[Tool, ...]
     tool_choice: ToolChoice
+    truncation: Truncation = Truncation()
 
 
 @dataclass(frozen=True, slots=True)
@@ -238,6 +252,7 @@ class CloseTransport:
 
 Effect = (
     Notify
+    | TellConversation
     | KeepAudio
     | DropAudio
     | FileAudio

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from realtime.session.bounds import Bounds
 from realtime.session.items import Item
 from realtime.session.settings import ResponseOptions, SessionSettings, SettingsPatch
 
@@ -18,6 +19,8 @@ class Opened:
     """The first event. `seed` makes every id; `expires_at_s` is unix time, for the echo only.
 
     lead_ms: how far audio is sent ahead of its playback; None: as fast as it is made.
+    lasts_ms: how long the session may last, which is until `expires_at_s`; None: as long as it is
+    used. resume_ms: how long a parked session waits for its client.
     """
 
     seed: int
@@ -26,18 +29,29 @@ class Opened:
     drafts: bool  # whether to work ahead of the end of a turn
     expires_at_s: int
     lead_ms: float | None = None
+    lasts_ms: float | None = None
+    bounds: Bounds = Bounds()
+    resume_ms: float = 60_000  # a lost network is mostly back within a minute
 
 
 @dataclass(frozen=True, slots=True)
 class Disconnected:
-    """The socket is gone. `resumable`: keep the conversation for the policy's resume time."""
+    """The socket is gone. `resumable`: keep the conversation for a while.
+
+    unsent: (item, samples) of audio that has left the egress and never reached the network.
+    is_silent: no word of the client's end came; it may have heard nothing since its last sign.
+    """
 
     resumable: bool = False
+    unsent: tuple[tuple[str, int], ...] = ()
+    is_silent: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Reconnected:
-    """A client came back to a parked session."""
+    """A client came back to a parked session. `position`: all audio received until then."""
+
+    position: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,6 +135,13 @@ class ReplyAudio:
 
 
 @dataclass(frozen=True, slots=True)
+class ReplyVoiced:
+    """The voice has been given the reply's first words."""
+
+    request: str
+
+
+@dataclass(frozen=True, slots=True)
 class ReplyToolCall:
     """A piece of a call's arguments; the first piece of an index opens the call."""
 
@@ -129,6 +150,16 @@ class ReplyToolCall:
     call_id: str
     name: str
     arguments: str
+
+
+@dataclass(frozen=True, slots=True)
+class ReplyUsage:
+    """What the language model has read and written of a reply until now."""
+
+    request: str
+    input_tokens: int
+    cached_tokens: int
+    output_tokens: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -239,7 +270,7 @@ class ClientResponseCancel:
 
 @dataclass(frozen=True, slots=True)
 class PlaybackReported:
-    """The client or the carrier says how much of an item was played."""
+    """The client or the carrier says how much of an item has been played so far."""
 
     item_id: str
     played_ms: int
@@ -259,7 +290,9 @@ Event = (
     | TranscriptFailed
     | ReplyText
     | ReplyAudio
+    | ReplyVoiced
     | ReplyToolCall
+    | ReplyUsage
     | ReplyFinished
     | ReplyFailed
     | AudioLeaving

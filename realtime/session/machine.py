@@ -38,6 +38,8 @@ from realtime.session.events import (
     ReplyFinished,
     ReplyText,
     ReplyToolCall,
+    ReplyUsage,
+    ReplyVoiced,
     ShutDown,
     Tick,
     TranscriptFailed,
@@ -46,7 +48,7 @@ from realtime.session.events import (
 )
 from realtime.session.life import LifecycleRegion
 from realtime.session.listening import ONSETS, ListeningRegion
-from realtime.session.notices import ErrorRaised
+from realtime.session.notices import ErrorRaised, ResponseUsage
 from realtime.session.outcomes import Outcomes
 from realtime.session.preparing import Preparation
 from realtime.session.reply import Ending, Reply
@@ -61,6 +63,10 @@ from realtime.session.speaking import SpeakingRegion
 from realtime.session.states import Lifecycle, Speaking
 from realtime.session.table import Guess, Hear, Live, Say
 from realtime.session.turns import Turns
+
+_ReplyEvent = (
+    ReplyText | ReplyAudio | ReplyVoiced | ReplyToolCall | ReplyUsage | ReplyFinished | ReplyFailed
+)
 
 
 class Machine:
@@ -121,9 +127,9 @@ class Machine:
             case Opened():
                 self.life.fire(Live.OPENED, event)
             case Disconnected(resumable):
-                self.life.fire(Live.LOST if resumable else Live.GONE)
+                self.life.fire(Live.LOST if resumable else Live.GONE, event)
             case Reconnected():
-                self.life.fire(Live.BACK)
+                self.life.fire(Live.BACK, event)
             case ShutDown():
                 self.life.fire(Live.SHUT_DOWN, event)
             case _:
@@ -133,6 +139,7 @@ class Machine:
     def _handle(self, event: Event) -> None:
         match event:
             case AudioFrame():
+                self.ctx.flow.hear(self.ctx.now_ms)
                 self.listening.hear(event)
             case JudgeAnswered(request, probability):
                 self.listening.judge(request, probability)
@@ -142,7 +149,15 @@ class Machine:
                 self.turns.hear(request, text)
             case TranscriptFailed(request, code, message):
                 self.turns.fail(request, code, message)
-            case ReplyText() | ReplyAudio() | ReplyToolCall() | ReplyFinished() | ReplyFailed():
+            case (
+                ReplyText()
+                | ReplyAudio()
+                | ReplyVoiced()
+                | ReplyToolCall()
+                | ReplyUsage()
+                | ReplyFinished()
+                | ReplyFailed()
+            ):
                 self._collect(event)
             case AudioLeaving(request, samples):
                 self._leave(request, samples)
@@ -153,7 +168,8 @@ class Machine:
             case Tick():
                 pass  # the deadlines have fired already
             case PlaybackReported(item_id, played_ms):
-                self.ctx.playback.report(item_id, played_ms)
+                self.ctx.flow.notice(self.ctx.now_ms)
+                self.ctx.playback.report(item_id, played_ms, self.ctx.now_ms)
             case Opened() | Disconnected() | Reconnected() | ShutDown():
                 self._handle_life(event)
             case _:
@@ -162,6 +178,7 @@ class Machine:
     def _serve(self, event: Event) -> None:
         """The client's own events."""
         ctx = self.ctx
+        ctx.flow.notice(ctx.now_ms)
         match event:
             case ClientRefused(event_id, type_, code, message, param):
                 ctx.tell(ErrorRaised(type_, code, message, param, event_id))
@@ -207,9 +224,7 @@ class Machine:
             return None
         return response.reply if response.reply.request == request else None
 
-    def _collect(
-        self, event: ReplyText | ReplyAudio | ReplyToolCall | ReplyFinished | ReplyFailed
-    ) -> None:
+    def _collect(self, event: _ReplyEvent) -> None:
         """Outputs gather in their reply, whoever may see it; those of dead requests in none."""
         request = event.request
         draft = self.drafting.reply
@@ -232,26 +247,22 @@ class Machine:
         elif isinstance(event, ReplyFinished | ReplyFailed):
             self.preparation.settle(request)
 
-    def _add(
-        self,
-        reply: Reply,
-        event: ReplyText | ReplyAudio | ReplyToolCall | ReplyFinished | ReplyFailed,
-    ) -> None:
+    def _add(self, reply: Reply, event: _ReplyEvent) -> None:
         now_ms = self.ctx.now_ms
         match event:
             case ReplyText(_, text):
                 reply.add_text(text, now_ms)
+            case ReplyVoiced():
+                reply.voiced_ms = now_ms
             case ReplyAudio(_, samples, text_end, words):
                 reply.add_audio(samples, text_end, now_ms, words)
             case ReplyToolCall(_, index, call_id, name, arguments):
                 reply.add_call(index, call_id, name, arguments, now_ms)
-            case ReplyFinished():
-                reply.ending = Ending(
-                    event.reason,
-                    input_tokens=event.input_tokens,
-                    cached_tokens=event.cached_tokens,
-                    output_tokens=event.output_tokens,
-                )
+            case ReplyUsage(_, read, cached, written):
+                reply.usage = ResponseUsage(read, cached, written)
+            case ReplyFinished(_, reason, read, cached, written):
+                reply.usage = ResponseUsage(read, cached, written)
+                reply.ending = Ending(reason)
             case ReplyFailed(_, code, message):
                 reply.ending = Ending(code=code or "reply_failed", message=message)
 
@@ -292,5 +303,5 @@ class Machine:
                 prompt_idle_user(self.ctx, self.listening, self.speaking)
             case Due.TOOL:
                 self.ctx.tools.give_up(subject)
-            case Due.DRAIN | Due.RESUME:
+            case Due.DRAIN | Due.RESUME | Due.SESSION_END:
                 self.life.fire(Live.EXPIRED)

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from realtime.session.items import Item
+from realtime.session.ledger import Stamp
 from realtime.session.settings import AudioFormat, Modality, SessionSettings
 
 
@@ -175,7 +176,10 @@ class ResponseCreated:
 
 @dataclass(frozen=True, slots=True)
 class ResponseDone:
+    """latency_ms: the stations of its turn that were passed, since the user's last sound."""
+
     response: ResponseSnapshot
+    latency_ms: tuple[tuple[Stamp, int], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 ROUNDING_MS = 1  # sums of frames against their total; and clients report whole milliseconds
-
-
+# How far a report is carried on: longer than any client's interval, shorter than a sentence.
+CARRIED_MS = 500
 HEARD_SHARE = 0.75  # of a word's sound, from which on a listener has understood it
 
 
@@ -34,11 +34,13 @@ class Track:
     """
 
     rate_hz: int
+    padding_ms: int = 0  # of silence that a client may count as audio
     sent_samples: int = 0
     spans: list[tuple[float, int]] = field(default_factory=list[tuple[float, int]])
     marks: list[Mark] = field(default_factory=list[Mark])
     stopped_at_ms: float | None = None  # when an interruption silenced it, before its end
     known_ms: float | None = None  # played time by report
+    known_at_ms: float = 0.0  # when the report came
     cut_ms: int | None = None  # where the client truncated it
     is_complete: bool = False  # nothing more will be sent
     is_broken_off: bool = False  # an interruption kept the rest of it from being sent
@@ -67,10 +69,12 @@ class Track:
         return self.is_whole and self.heard_ms(now_ms) + ROUNDING_MS >= self.sent_ms
 
     def heard_ms(self, now_ms: float) -> float:
-        known_ms = self.known_ms if self.cut_ms is None else self.cut_ms
-        if known_ms is not None:
-            return min(known_ms, self.sent_ms)
+        if self.cut_ms is not None:
+            return min(self.cut_ms, self.sent_ms)
         until_ms = now_ms if self.stopped_at_ms is None else min(now_ms, self.stopped_at_ms)
+        if self.known_ms is not None:
+            since_ms = min(max(0.0, until_ms - self.known_at_ms), CARRIED_MS)
+            return min(self.known_ms + since_ms, self.sent_ms)
         heard = 0.0
         for start_ms, samples in self.spans:
             heard += min(max(0.0, until_ms - start_ms), samples * 1000 / self.rate_hz)
@@ -103,8 +107,8 @@ class Playback:
         self._tracks: dict[str, Track] = {}
         self.end_ms = 0.0  # when everything sent so far has been played
 
-    def open(self, item_id: str, rate_hz: int) -> Track:
-        track = self._tracks[item_id] = Track(rate_hz)
+    def open(self, item_id: str, rate_hz: int, padding_ms: int = 0) -> Track:
+        track = self._tracks[item_id] = Track(rate_hz, padding_ms)
         return track
 
     def get(self, item_id: str) -> Track | None:
@@ -130,6 +134,19 @@ class Playback:
         track.sent_samples += samples
         self.end_ms = start_ms + samples * 1000 / track.rate_hz
 
+    def take_back(self, item_id: str, samples: int) -> None:
+        """The last `samples` sent of an item never left."""
+        track = self._tracks.get(item_id)
+        if track is None:
+            return
+        while samples > 0 and track.spans:
+            start_ms, length = track.spans.pop()
+            kept = max(0, length - samples)
+            track.sent_samples -= length - kept
+            samples -= length - kept
+            if kept:
+                track.spans.append((start_ms, kept))
+
     def stop(self, now_ms: float) -> None:
         """The listener hears nothing more of what was sent so far."""
         for track in self._tracks.values():
@@ -138,8 +155,9 @@ class Playback:
                 track.is_broken_off = not track.is_complete
         self.end_ms = min(self.end_ms, now_ms)
 
-    def report(self, item_id: str, played_ms: float) -> None:
+    def report(self, item_id: str, played_ms: float, now_ms: float) -> None:
         """The client or the carrier knows. Unknown items are ignored: they may be deleted."""
         track = self._tracks.get(item_id)
-        if track is not None:
-            track.known_ms = max(played_ms, track.known_ms or 0.0)
+        if track is not None and played_ms >= (track.known_ms or 0.0):
+            track.known_ms = played_ms
+            track.known_at_ms = now_ms

@@ -95,7 +95,6 @@ class Policy:
     hold_ms: int = 2000  # a possible interruption is decided long before
     first_output_ms: int = 45_000  # remote language models may think for long
     starve_ms: int = 15_000  # a reply that stopped in mid-sentence will not go on
-    resume_ttl_ms: int = 60_000  # a lost network is mostly back within a minute
     tool_deadline_ms: int = 60_000  # a forgotten tool call must not block the idle timer
     fade_ms: int = 5  # long enough to hide a click, too short to hear
 

@@ -41,7 +41,13 @@ class Preparation:
         self._read = messages
         self._request = ctx.ids.next_request("prepare")
         ctx.emit(
-            PrepareReply(self._request, messages, ctx.settings.tools, ctx.settings.tool_choice)
+            PrepareReply(
+                self._request,
+                messages,
+                ctx.settings.tools,
+                ctx.settings.tool_choice,
+                ctx.settings.truncation,
+            )
         )
 
     def settle(self, request: str) -> None:

@@ -20,22 +20,28 @@ CONTINUE = (
     "A noise interrupted you; the user said nothing. Go on from where you stopped, without "
     "repeating what you said."
 )
+RECONNECTED = (
+    "The connection to the user was lost for a while and is back. Go on from where you stopped, "
+    "without repeating what you said."
+)
 INTERRUPTED = "The user interrupted you here and did not hear the rest."
 TOO_EARLY = (
     "You began before the user had finished: what follows goes on with what they said before. "
     "Answer all of it."
 )
 STILL_THERE = "The user has said nothing for a while. Ask briefly whether they are still there."
+# Stands for an image: no language model here sees, and one that is told so does not invent.
+UNSEEN = "[The user shows an image here. You cannot see images; say so if it matters.]"
 
 # Whoever talks over the first words of a reply had not finished their turn.
 OPENING_MS = 1000
 _INTERRUPTIONS = (PromptMessage("system", INTERRUPTED), PromptMessage("system", TOO_EARLY))
-_SPOKEN = (PartKind.OUTPUT_AUDIO, PartKind.INPUT_AUDIO, PartKind.OUTPUT_TEXT, PartKind.INPUT_TEXT)
 
 
 def heard_text(item: Item, playback: Playback, now_ms: float) -> str:
     """An item's text; of assistant audio only what has been heard, to the last whole word."""
-    text = " ".join(part.text for part in item.parts if part.kind in _SPOKEN and part.text)
+    texts = (UNSEEN if p.kind is PartKind.INPUT_IMAGE else p.text for p in item.parts)
+    text = " ".join(text for text in texts if text)
     track = playback.get(item.id)
     if track is None or item.role is not Role.ASSISTANT:
         return text.strip()

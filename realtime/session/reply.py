@@ -5,6 +5,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from dataclasses import dataclass, field
 
+from realtime.session.notices import ResponseUsage
 from realtime.session.playback import Mark
 
 CUT_SHORT = ("length", "content_filter")
@@ -26,9 +27,6 @@ class Ending:
     reason: str = ""
     code: str = ""
     message: str = ""
-    input_tokens: int = 0
-    cached_tokens: int = 0
-    output_tokens: int = 0
 
     @property
     def has_failed(self) -> bool:
@@ -53,7 +51,9 @@ class Reply:
     marks: list[Mark] = field(default_factory=list[Mark])
     calls: list[ReplyCall] = field(default_factory=list[ReplyCall])
     ending: Ending | None = None
+    usage: ResponseUsage = ResponseUsage()  # until now; a reply that is broken off has no other
     first_text_ms: float | None = None
+    voiced_ms: float | None = None  # when the voice was given the first words
     first_audio_ms: float | None = None
     last_output_ms: float = 0.0
 

@@ -63,6 +63,10 @@ def start_reply(
             tools=settings.tools if options.tools is None else options.tools,
             tool_choice=options.tool_choice or settings.tool_choice,
             max_output_tokens=shape.max_output_tokens,
+            truncation=settings.truncation,
+            parallel_tool_calls=_first(
+                options.parallel_tool_calls, settings.parallel_tool_calls, default=True
+            ),
         )
     )
     return Reply(request, speaks, shape.output_format.rate_hz, last_output_ms=ctx.now_ms)
@@ -94,3 +98,7 @@ def _prompt_items(ctx: Context, options: ResponseOptions) -> Iterable[Item]:
                 yield item
         elif isinstance(entry, Item):
             yield entry
+
+
+def _first(*choices: bool | None, default: bool) -> bool:
+    return next((choice for choice in choices if choice is not None), default)

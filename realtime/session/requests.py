@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from realtime.session.bounds import find_excess_in_patch
 from realtime.session.conversation import ROOT
 from realtime.session.effects import ForgetItemAudio, TrimItemAudio
 from realtime.session.items import Item, ItemKind, PartKind, Role
@@ -17,7 +18,7 @@ from realtime.session.notices import (
     SessionUpdated,
 )
 from realtime.session.playback import ROUNDING_MS
-from realtime.session.settings import ECHOED
+from realtime.session.tools import unknown_tool
 
 if TYPE_CHECKING:
     from realtime.session.context import Context
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
         ClientItemTruncate,
         ClientSessionUpdate,
     )
-    from realtime.session.settings import SessionSettings
     from realtime.session.turns import Turns
 
 # Several times what any language model reads; one client must not fill the server's memory.
@@ -37,33 +37,30 @@ MOST_CHARACTERS = 8 * 1024 * 1024
 
 def update_session(ctx: Context, event: ClientSessionUpdate) -> bool:
     """Apply a patch whole or not at all. True: the settings have changed."""
-    plain: dict[str, object] = {}
-    echoed = dict(ctx.settings.echoed_json)
-    for name, value in event.patch.values:
-        if name.startswith(ECHOED):
-            echoed[name.removeprefix(ECHOED)] = str(value)
-        else:
-            plain[name] = value
-    if plain.get("type", ctx.settings.type) is not ctx.settings.type:
-        wanted, actual = plain["type"], ctx.settings.type
+    excess = find_excess_in_patch(ctx.bounds, event.patch)
+    if excess is not None:
+        ctx.refuse(excess.code, excess.message, excess.param)
+        return False
+    settings = ctx.settings.patched(event.patch)
+    if settings.type is not ctx.settings.type:
         ctx.refuse(
             "invalid_parameter",
-            f"Passing a {wanted} session update event to a {actual} session is not allowed.",
+            f"Passing a {settings.type} session update event to a {ctx.settings.type} session is "
+            "not allowed.",
             "session.type",
         )
         return False
-    voice = plain.get("voice", ctx.settings.voice)
-    if voice != ctx.settings.voice and ctx.conversation.has_assistant_audio():
+    if settings.voice != ctx.settings.voice and ctx.conversation.has_assistant_audio():
         ctx.refuse(
             "cannot_update_voice",
             "Cannot update a conversation's voice if assistant audio is present.",
         )
         return False
-    settings: SessionSettings = replace(
-        ctx.settings,
-        echoed_json=tuple(sorted(echoed.items())),
-        **plain,  # pyright: ignore[reportArgumentType]
-    )
+    unknown = unknown_tool(settings.tool_choice, settings.tools)
+    if unknown is not None:
+        chosen = "tool_choice" in dict(event.patch.values)
+        ctx.refuse("invalid_value", unknown, f"session.{'tool_choice' if chosen else 'tools'}")
+        return False
     has_changed = settings != ctx.settings
     if has_changed:
         ctx.settings = settings
@@ -86,6 +83,14 @@ def create_item(ctx: Context, event: ClientItemCreate, turns: Turns) -> None:
             "item_create_invalid_previous_item_id",
             f"Error adding item: the previous item with id '{previous}' does not exist.",
             "previous_item_id",
+        )
+        return
+    if len(ctx.conversation) >= ctx.bounds.items:
+        ctx.refuse(
+            "conversation_full",
+            f"Error adding item: a conversation holds at most {ctx.bounds.items} items. "
+            "Delete items, or begin another session.",
+            "item",
         )
         return
     if ctx.conversation.size_characters + item.size_characters > MOST_CHARACTERS:
@@ -191,7 +196,7 @@ def truncate_item(ctx: Context, event: ClientItemTruncate) -> None:
         )
         return
     limit_ms = track.sent_ms if track.cut_ms is None else track.cut_ms
-    if event.audio_end_ms > limit_ms + ROUNDING_MS:
+    if event.audio_end_ms > limit_ms + ROUNDING_MS + track.padding_ms:
         ctx.refuse(
             "invalid_value",
             f"Audio content of {int(limit_ms)}ms is already shorter than {event.audio_end_ms}ms",

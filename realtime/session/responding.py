@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from realtime.session.bounds import find_excess
 from realtime.session.creation import Creation
 from realtime.session.deadlines import Due
 from realtime.session.items import Item, ItemKind, ItemReference, Part, PartKind, Role
@@ -13,6 +14,7 @@ from realtime.session.prompt import STILL_THERE
 from realtime.session.settings import ServerVad, SessionType
 from realtime.session.states import Listening
 from realtime.session.table import Say
+from realtime.session.tools import unknown_tool
 
 if TYPE_CHECKING:
     from realtime.session.context import Context
@@ -35,6 +37,10 @@ def create_response(
     if ctx.settings.type is SessionType.TRANSCRIPTION:
         ctx.refuse("invalid_parameter", "A transcription session has no responses.", "type")
         return
+    excess = find_excess(ctx.bounds, options.instructions, options.tools, "response")
+    if excess is not None:
+        ctx.refuse(excess.code, excess.message, excess.param)
+        return
     for index, entry in enumerate(options.input or ()):
         if isinstance(entry, ItemReference) and entry.id not in ctx.conversation:
             ctx.refuse(
@@ -53,6 +59,14 @@ def create_response(
             "cannot_update_voice",
             "Cannot update a conversation's voice if assistant audio is present.",
         )
+        return
+    unknown = unknown_tool(
+        options.tool_choice or ctx.settings.tool_choice,
+        ctx.settings.tools if options.tools is None else options.tools,
+    )
+    if unknown is not None:
+        chosen = "tools" if options.tool_choice is None else "tool_choice"
+        ctx.refuse("invalid_value", unknown, f"response.{chosen}")
         return
     waits_for = _awaited_texts(options, turns)
     if options.out_of_band:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
+from realtime.session.conversation import ROOT
 from realtime.session.effects import PlayReply
 from realtime.session.items import Item, ItemKind, ItemStatus, Part, PartKind, Role
 from realtime.session.ledger import Ledger, Stamp
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
     from realtime.session.reply import Reply
 
 VOICE_LANE = "voice"
+WORTH_CONTINUING_MS = 500  # less than a word or two is better left unsaid
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +79,7 @@ class Response:
     _told: int = 0  # characters of the message sent
     _calls: list[_OpenCall] = field(default_factory=list[_OpenCall])
     _track: Track | None = None
+    _after: str | None = None  # where its next item goes in the conversation
 
     @property
     def is_done(self) -> bool:
@@ -86,7 +89,21 @@ class Response:
     def has_words(self) -> bool:
         return self.reply is not None and self.reply.has_words
 
+    def is_worth_continuing(self, ctx: Context) -> bool:
+        """Whether enough of it is unheard."""
+        if self.reply is None:
+            return False
+        heard_ms = self._track.heard_ms(ctx.now_ms) if self._track else 0.0
+        unheard_ms = self.reply.produced_samples * 1000 / self.reply.rate_hz - heard_ms
+        return self.reply.ending is None or unheard_ms >= WORTH_CONTINUING_MS
+
     # ---- beginning -----------------------------------------------------------------------------
+
+    def take(self, ctx: Context, reply: Reply) -> None:
+        """The reply answers what the conversation holds now, and its items stand behind that:
+        what is said before the first of them is there waits for an answer of its own."""
+        self.reply = reply
+        self._after = ctx.conversation.end
 
     def create(self, ctx: Context) -> None:
         self.ledger.stamp(Stamp.CREATED, ctx.now_ms)
@@ -120,6 +137,7 @@ class Response:
         reply.sent_samples = max(reply.sent_samples, samples)
         if fresh > 0 and self._track is not None:
             ctx.playback.send(self._track, fresh, ctx.now_ms)
+            self.ledger.stamp(Stamp.FIRST_PLAYED, self._track.spans[0][0])
         self._tell_text(ctx, reply.characters_leaving(samples))
 
     def fade(self, ctx: Context, samples: int) -> None:
@@ -144,10 +162,9 @@ class Response:
         is_whole = status is ResponseStatus.COMPLETED
         has_ended = status in (ResponseStatus.COMPLETED, ResponseStatus.INCOMPLETE)
         if reply is not None:
-            if reply.first_text_ms is not None:
-                self.ledger.stamp(Stamp.FIRST_TEXT, reply.first_text_ms)
-            if reply.first_audio_ms is not None:
-                self.ledger.stamp(Stamp.FIRST_AUDIO, reply.first_audio_ms)
+            self.ledger.stamp(Stamp.FIRST_TEXT, reply.first_text_ms)
+            self.ledger.stamp(Stamp.VOICED, reply.voiced_ms)
+            self.ledger.stamp(Stamp.FIRST_AUDIO, reply.first_audio_ms)
             if has_ended:
                 self.advance_calls(ctx)
                 if reply.text.strip():
@@ -159,7 +176,8 @@ class Response:
                 self._close_call(ctx, open_call, call.call_id, call.name, is_whole)
         self.ledger.stamp(Stamp.DONE, ctx.now_ms)
         self.status = status
-        ctx.tell(ResponseDone(self._snapshot(ctx, status, reason, code, message)))
+        snapshot = self._snapshot(ctx, status, reason, code, message)
+        ctx.tell(ResponseDone(snapshot, self.ledger.since_speech_ms))
 
     def conclude(self, ctx: Context) -> None:
         """The generation has ended and everything has left: say how."""
@@ -201,7 +219,8 @@ class Response:
         self._update_item(ctx, self._message_item(ItemStatus.IN_PROGRESS))
         if self.shape.modality is Modality.AUDIO:
             if not self.shape.out_of_band:
-                self._track = ctx.playback.open(item.id, self.shape.output_format.rate_hz)
+                wire = self.shape.output_format
+                self._track = ctx.playback.open(item.id, wire.rate_hz, wire.padding_ms)
             ctx.emit(
                 PlayReply(
                     self.reply.request,
@@ -256,6 +275,8 @@ class Response:
         if reply is None or self.is_done:
             return
         has_ended = reply.ending is not None and reply.ending.is_natural
+        if reply.calls and not self._calls and reply.text.strip():
+            self._open_message(ctx)  # the words before a call come first, though not spoken yet
         for place, call in enumerate(reply.calls):
             if place == len(self._calls):
                 if not call.call_id or call.call_id in ctx.conversation.call_ids():
@@ -308,7 +329,12 @@ class Response:
         ctx.tell(OutputItemAdded(self.id, len(self._output), item))
         self._output.append(item)
         if not self.shape.out_of_band:
-            ctx.tell(ItemAdded(item, ctx.conversation.insert(item)))
+            after = self._after
+            if after != ROOT and (after is None or after not in ctx.conversation):
+                after = None  # deleted meanwhile: at the end, then
+            previous = ctx.conversation.insert(item, after)
+            self._after = item.id
+            ctx.tell(ItemAdded(item, previous))
 
     def _update_item(self, ctx: Context, item: Item) -> None:
         if not self.shape.out_of_band:
@@ -351,10 +377,4 @@ class Response:
         )
         if status is ResponseStatus.IN_PROGRESS:
             return snapshot
-        ending = self.reply.ending if self.reply else None
-        usage = (
-            ResponseUsage(ending.input_tokens, ending.cached_tokens, ending.output_tokens)
-            if ending
-            else ResponseUsage()
-        )
-        return replace(snapshot, usage=usage)
+        return replace(snapshot, usage=self.reply.usage if self.reply else ResponseUsage())

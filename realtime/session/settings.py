@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
+
+OPUS_PADDING_MS = 60  # two packets, each filled up with at most 27 ms
 
 
 class SessionType(StrEnum):
@@ -25,10 +27,15 @@ class Eagerness(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class AudioFormat:
-    """`type` is audio/pcm (16-bit little-endian mono), audio/pcmu or audio/pcma."""
+    """`type` is audio/pcm (16-bit little-endian mono), audio/pcmu, audio/pcma or audio/opus."""
 
     type: str = "audio/pcm"
     rate_hz: int = 24_000
+
+    @property
+    def padding_ms(self) -> int:
+        """How much silence packets of a fixed length may add to a reply: a fade's and an end's."""
+        return OPUS_PADDING_MS if self.type == "audio/opus" else 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +95,25 @@ class ToolChoice:
     name: str | None = None  # with ToolMode.FUNCTION
 
 
+class TruncationMode(StrEnum):
+    AUTO = "auto"
+    DISABLED = "disabled"
+    RETENTION_RATIO = "retention_ratio"
+
+
+@dataclass(frozen=True, slots=True)
+class Truncation:
+    """What a prompt leaves out when the conversation is longer than the model can read.
+
+    retention_ratio: with RETENTION_RATIO, how much of the limit is kept when it is reached.
+    post_instructions_tokens: the limit; None: what the model's context leaves.
+    """
+
+    mode: TruncationMode = TruncationMode.AUTO
+    retention_ratio: float = 1.0
+    post_instructions_tokens: int | None = None
+
+
 @dataclass(frozen=True, slots=True)
 class SessionSettings:
     """The effective session. Defaults are those of the wire, but for `turn_detection`."""
@@ -105,6 +131,8 @@ class SessionSettings:
     tools: tuple[Tool, ...] = ()
     tool_choice: ToolChoice = ToolChoice()
     max_output_tokens: int | None = None  # None is the wire's "inf"
+    truncation: Truncation = Truncation()
+    parallel_tool_calls: bool | None = None  # None: never named, which allows them
     echoed_json: tuple[tuple[str, str], ...] = ()  # accepted, kept and echoed: (field, JSON)
 
     @property
@@ -119,6 +147,21 @@ class SessionSettings:
     @property
     def interrupts_responses(self) -> bool:
         return self.turn_detection is not None and self.turn_detection.interrupt_response
+
+    def patched(self, patch: SettingsPatch) -> SessionSettings:
+        """These settings after an update."""
+        plain: dict[str, object] = {}
+        echoed = dict(self.echoed_json)
+        for name, value in patch.values:
+            if name.startswith(ECHOED):
+                echoed[name.removeprefix(ECHOED)] = str(value)
+            else:
+                plain[name] = value
+        return replace(
+            self,
+            echoed_json=tuple(sorted(echoed.items())),
+            **plain,  # pyright: ignore[reportArgumentType]
+        )
 
 
 ECHOED = "echoed:"  # begins the name of a patch of a field that is only kept and echoed
@@ -148,6 +191,7 @@ class ResponseOptions:
     tool_choice: ToolChoice | None = None
     max_output_tokens: int | None = None
     unlimited_output: bool = False  # the wire's explicit "inf"
+    parallel_tool_calls: bool | None = None
     metadata: tuple[tuple[str, str], ...] | None = None
     out_of_band: bool = False  # conversation: "none"
     input: tuple[object, ...] | None = None  # items.Item or items.ItemReference; None = default

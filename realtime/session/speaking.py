@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
 NO_FIRST_OUTPUT = "reply_timeout"
 STALLED = "reply_stalled"
-WORTH_CONTINUING_MS = 500  # less than a word or two is better left unsaid
 
 
 class SpeakingRegion(Region[Speaking, Say]):
@@ -39,7 +38,7 @@ class SpeakingRegion(Region[Speaking, Say]):
         self._is_onset = is_onset
         self._untranscribed = untranscribed
         self._queued: Creation | None = None
-        self._creation = Creation()
+        self.creation = Creation()
         self._has_begun = False  # whether the running response may be seen
 
     @property
@@ -81,6 +80,17 @@ class SpeakingRegion(Region[Speaking, Say]):
     @property
     def is_busy(self) -> bool:
         return self.state in (Speaking.WAITING, Speaking.SPEAKING, Speaking.HELD)
+
+    @property
+    def _has_words(self) -> bool:
+        return self._has_begun and self.response is not None and self.response.has_words
+
+    @property
+    def due(self) -> Creation | None:
+        """The response that is due and of which no word can have been heard yet."""
+        if self._queued is not None or self.debt is Debt.ANSWER:
+            return self._queued or Creation()
+        return self.creation if self.is_busy and not self._has_words else None
 
     # ---- what comes in -------------------------------------------------------------------------
 
@@ -134,7 +144,7 @@ class SpeakingRegion(Region[Speaking, Say]):
     def create(self, creation: object) -> Speaking:
         assert isinstance(creation, Creation)
         ctx, turn = self.ctx, creation.turn
-        self._creation = creation
+        self.creation = creation
         self._has_begun = False
         self.debt = Debt.NOTHING
         ledger = Ledger(turn.number if turn else None, drafted=creation.draft is not None)
@@ -144,8 +154,7 @@ class SpeakingRegion(Region[Speaking, Say]):
                 (Stamp.TRANSCRIPT, turn.transcript_ms),
                 (Stamp.TURN_END, turn.turn_end_ms),
             ):
-                if at_ms is not None:
-                    ledger.stamp(stamp, at_ms)
+                ledger.stamp(stamp, at_ms)
             ledger.stamp(Stamp.COMMITTED, ctx.now_ms)
         response = self.response = Response(
             ctx.ids.make("resp"),
@@ -157,12 +166,11 @@ class SpeakingRegion(Region[Speaking, Say]):
         )
         response.create(ctx)
         if creation.failure is not None:
-            was = self.state
             response.fail(ctx, creation.failure.code, creation.failure.message)
             self._observe()
-            return was
+            return self.state
         if creation.draft is not None:
-            response.reply = creation.draft
+            response.take(ctx, creation.draft)
         elif not response.waits_for:
             self._start(response)
         ctx.deadlines.disarm(Due.HOLD)
@@ -170,8 +178,9 @@ class SpeakingRegion(Region[Speaking, Say]):
         return Speaking.WAITING
 
     def _start(self, response: Response) -> None:
-        creation = self._creation
-        response.reply = start_reply(self.ctx, response.shape, creation.options, creation.closing)
+        creation = self.creation
+        reply = start_reply(self.ctx, response.shape, creation.options, creation.closing)
+        response.take(self.ctx, reply)
 
     def queue(self, creation: object) -> Speaking:
         """One slot: a later turn's answer takes the earlier ones along."""
@@ -298,9 +307,7 @@ class SpeakingRegion(Region[Speaking, Say]):
         """The lane is free: answer the turn that waited, or wait for the user."""
         self.ctx.deadlines.disarm(Due.HOLD)
         queued, self._queued = self._queued, None
-        if queued is not None:
-            return self._create_queued(queued)
-        return Speaking.IDLE
+        return Speaking.IDLE if queued is None else self._create_queued(queued)
 
     def _create_queued(self, queued: Creation) -> Speaking:
         waits_for = frozenset(self._untranscribed())
@@ -310,8 +317,7 @@ class SpeakingRegion(Region[Speaking, Say]):
 
     def interrupt(self, _: object) -> Speaking:
         """The user talks: what was queued is answered together with what they say now."""
-        begun = self._has_begun and self.response is not None and self.response.has_words
-        if self._queued is not None or not begun:
+        if self._queued is not None or not self._has_words:
             self.debt = Debt.ANSWER
             self._queued = None
         self._owe_rest()
@@ -346,13 +352,7 @@ class SpeakingRegion(Region[Speaking, Say]):
     def _owe_rest(self) -> None:
         """If enough of the reply was unheard to be worth going on with."""
         response = self.response
-        reply = response.reply if response else None
-        if response is None or reply is None or not self._has_begun:
-            return
-        track = self.ctx.playback.get(response.message_item_id or "")
-        heard_ms = track.heard_ms(self.ctx.now_ms) if track else 0.0
-        unheard_ms = reply.produced_samples * 1000 / reply.rate_hz - heard_ms
-        if reply.ending is None or unheard_ms >= WORTH_CONTINUING_MS:
+        if response is not None and self._has_begun and response.is_worth_continuing(self.ctx):
             self.debt = max(self.debt, Debt.CONTINUATION)
 
     def _cut(self, reason: str) -> None:

@@ -2,6 +2,19 @@
 
 from __future__ import annotations
 
+from realtime.session.settings import Tool, ToolChoice, ToolMode
+
+
+def unknown_tool(choice: ToolChoice, tools: tuple[Tool, ...]) -> str | None:
+    """Why this choice cannot be made among these tools; None: it can."""
+    if choice.mode is not ToolMode.FUNCTION or choice.name in {tool.name for tool in tools}:
+        return None
+    known = ", ".join(f"'{tool.name}'" for tool in tools) or "none"
+    return (
+        f"Tool choice '{choice.name}' not found in 'tools'. The tools are: {known}. Declare the "
+        "function, or choose another."
+    )
+
 
 class Tools:
     """The calls, by id, that the idle timer waits for."""

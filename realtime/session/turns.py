@@ -82,6 +82,7 @@ class Turns:
         self._heard_by: dict[str, Turn] = {}  # recognitions of turns that are no items yet
         self._ended: list[Turn] = []  # waiting for their text or for the turn before
         self._items: dict[str, _AwaitedText] = {}  # by recognition
+        self._missed: list[_AwaitedText] = []  # not heard out when the client was lost
 
     def open(self, start: int, onset: int) -> Turn:
         self._count += 1
@@ -271,8 +272,18 @@ class Turns:
         for turn in self._ended:
             self.drop(turn)
         self._ended.clear()
+        self._missed += self._items.values()
         for request in list(self._items):
             self._cancel_item_recognition(request)
+
+    def make_up(self) -> None:
+        """The client is back: hear what it said, and was not heard out when it was lost."""
+        missed, self._missed = self._missed, []
+        for awaited in missed:
+            item = self.ctx.conversation.get(awaited.item_id)
+            if item is not None:
+                handle = item.parts[awaited.content_index].audio_handle or item.id
+                self.recognise_item(item.id, awaited.content_index, handle, awaited.audio_ms)
 
     def commit_manually(self, turn: Turn, position: int) -> None:
         """The client ended the turn: its item comes at once, its text when it is known."""

@@ -9,21 +9,28 @@ from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from realtime.http.answers import UNAUTHORISED_HEADERS, error_response
 from realtime.protocol.encode import Encoder
+from realtime.runtime.parking import Parking, SessionOver
 from realtime.runtime.registry import ServerFull
 from realtime.runtime.transport import Transport, TransportClosed
 from realtime.session.notices import ErrorRaised
-from realtime.session.settings import SessionType
 from realtime.transports.handshake import Admission, Door, Refusal
 from realtime.transports.websocket import WebSocketTransport
 
-CLOSE_BETA = 4000  # what OpenAI's server answers to the dialect before the general release
+CLOSE_MISTAKEN = 4000  # what OpenAI's server closes with when the request itself was wrong
 CLOSE_TRY_LATER = 1013
+SESSION_NOT_FOUND = "session_not_found"
 
 BETA_DISABLED = ErrorRaised(
     type="invalid_request_error",
     code="beta_api_shape_disabled",
     message="This server speaks the generally available Realtime API. Leave out the header "
     "'OpenAI-Beta: realtime=v1' and use a current client.",
+)
+STRAY_MODEL = ErrorRaised(
+    type="invalid_request_error",
+    code="invalid_parameter",
+    message="You must not provide a model parameter for transcription sessions.",
+    param="model",
 )
 
 
@@ -34,9 +41,12 @@ class Reception(Protocol):
         """Why no conversation can begin now, or None."""
         ...
 
-    async def converse(
-        self, transport: Transport, session_type: SessionType, model: str | None
-    ) -> None:
+    @property
+    def parking(self) -> Parking:
+        """Where lost clients find their sessions again."""
+        ...
+
+    async def converse(self, transport: Transport, admission: Admission) -> None:
         """Run one conversation to its end. Raises ServerFull before it begins."""
         ...
 
@@ -61,24 +71,59 @@ def create_realtime_route(door: Door, reception: Reception) -> APIRouter:
 async def _welcome(socket: WebSocket, admission: Admission | Refusal, reception: Reception) -> None:
     if isinstance(admission, Refusal):
         headers = UNAUTHORISED_HEADERS if admission.status == 401 else None
-        refusal = error_response(admission.status, admission.code, admission.message, headers)
+        refusal = error_response(
+            admission.status, admission.code, admission.message, headers, admission.param
+        )
         await socket.send_denial_response(refusal)
         return
     reason = reception.refusal()
     if reason is not None:
         await socket.send_denial_response(error_response(503, "not_ready", reason))
         return
+    if admission.token is not None:
+        await _welcome_back(socket, admission, admission.token, reception.parking)
+        return
     await socket.accept(admission.subprotocol)
     transport = WebSocketTransport(socket)
     if admission.wants_beta:
-        await _send_away(transport, BETA_DISABLED, CLOSE_BETA)
+        await _send_away(transport, BETA_DISABLED, CLOSE_MISTAKEN)
+        return
+    if admission.has_stray_model:
+        await _send_away(transport, STRAY_MODEL, CLOSE_MISTAKEN)
         return
     try:
-        await reception.converse(transport, admission.session_type, admission.model)
+        await reception.converse(transport, admission)
     except ServerFull as full:
         # After the upgrade, for a browser shows its page no answer before it.
         error = ErrorRaised("server_error", "too_many_sessions", str(full))
         await _send_away(transport, error, CLOSE_TRY_LATER)
+
+
+async def _welcome_back(
+    socket: WebSocket, admission: Admission, token: str, parking: Parking
+) -> None:
+    """Go on with the session of this token. Two clients that show the same one: the first has it.
+
+    The dialect and the model were settled when the session began.
+    """
+    try:
+        claim = parking.claim(token)
+    except SessionOver as over:
+        await socket.send_denial_response(
+            error_response(404, SESSION_NOT_FOUND, str(over), param="resume")
+        )
+        return
+    try:
+        await socket.accept(admission.subprotocol)
+    except (WebSocketDisconnect, OSError):
+        parking.give_back(claim)
+        raise
+    transport = WebSocketTransport(socket)
+    try:
+        await claim.session.attach(transport)
+    except SessionOver as over:  # in this very moment
+        error = ErrorRaised("invalid_request_error", SESSION_NOT_FOUND, str(over), "resume")
+        await _send_away(transport, error, CLOSE_MISTAKEN)
 
 
 async def _send_away(transport: Transport, error: ErrorRaised, code: int) -> None:

@@ -9,6 +9,8 @@ from starlette.websockets import WebSocket, WebSocketDisconnect
 from realtime.runtime.transport import TransportClosed
 
 MAX_REASON_BYTES = 123  # a close frame holds 125 bytes, two of which are the code
+# What stands for a close frame without a code, or for none at all (RFC 6455, 7.1.5).
+_SAID_NOTHING = (None, 1005, 1006)
 
 
 class WebSocketTransport:
@@ -17,12 +19,19 @@ class WebSocketTransport:
     def __init__(self, socket: WebSocket) -> None:
         self._socket = socket
         self._is_closed = False
+        self._client_close_code: int | None = None
+
+    @property
+    def client_close_code(self) -> int | None:
+        return self._client_close_code
 
     async def receive(self) -> str | bytes | None:
         if self._is_closed:
             return None
         message = await self._socket.receive()
         if message["type"] == "websocket.disconnect":
+            if not self._is_closed and message.get("code") not in _SAID_NOTHING:
+                self._client_close_code = message.get("code")
             self._is_closed = True
             return None
         text: str | None = message.get("text")

@@ -11,7 +11,8 @@ import pytest
 
 from pipelines import ports
 from pipelines.fakes.chat_server import Behaviour, ChatServer
-from pipelines.stages.llm_openai import OpenAIWriter, OpenAIWriterOptions
+from pipelines.stages.llm_openai import OpenAIWriter
+from pipelines.stages.llm_openai_client import OpenAIWriterOptions
 from pipelines.types import Message, StageError, WriteOutput, WriteRequest
 from tests.pipelines.waiting import until
 

@@ -78,8 +78,9 @@ def test_the_whole_request_is_passed_on() -> None:
     )
 
     async def main() -> None:
-        async with talking_to(GOOD, extra_body={"stream_options": None}) as (server, writer):
-            await collect(writer.open(request))
+        made = streams(event(tool_calls=[call(0, "c2", "look", "{}")]), DONE)
+        async with talking_to(made, extra_body={"stream_options": None}) as (server, writer):
+            assert await collect(writer.open(request))
             body = server.bodies[0]
             assert "stream_options" not in body
             assert body["max_tokens"] == 50 and body["temperature"] == 0.3

@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from pipelines.fakes.chat_server import DONE, STREAM_HEAD, Behaviour, event, hang, replies, streams
-from pipelines.stages.llm_openai import OpenAIWriter, OpenAIWriterOptions
+from pipelines.stages.llm_openai import OpenAIWriter
+from pipelines.stages.llm_openai_client import OpenAIWriterOptions
 from pipelines.types import Finished, FinishReason, StageError, TextDelta, Usage
 from tests.pipelines.remote_writer import REQUEST, collect, failure, talking_to
 from tests.pipelines.waiting import check

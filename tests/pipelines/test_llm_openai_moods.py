@@ -290,7 +290,7 @@ def test_a_body_that_comes_byte_by_byte_and_says_nothing_ends_in_time() -> None:
 def test_a_status_is_told_though_its_explanation_never_ends(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("pipelines.stages.llm_openai.DRAIN_TIMEOUT_S", 0.05)
+    monkeypatch.setattr("pipelines.stages.llm_openai_client.DRAIN_TIMEOUT_S", 0.05)
 
     async def stall(writer: asyncio.StreamWriter) -> None:
         writer.write(b"HTTP/1.1 401 No\r\ncontent-length: 100\r\n\r\nbad key")

@@ -107,6 +107,13 @@ def test_talk_names_a_file_that_is_no_sound(
     assert said.startswith(f"parley: {path} is no sound file")
 
 
+def test_talk_names_a_file_that_is_not_there(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    path = tmp_path / "none.wav"
+    assert run(capsys, "talk", str(path)) == (2, f"parley: {path}: there is no such file")
+
+
 def test_talk_names_an_address_that_is_none(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
@@ -115,7 +122,7 @@ def test_talk_names_an_address_that_is_none(
         file.setparams((1, 2, 8000, 0, "NONE", ""))
         file.writeframes(bytes(1600))
     code, said = run(capsys, "talk", str(path), "--url", "http://127.0.0.1:1/")
-    assert code == 1
+    assert code == 2
     assert "is no WebSocket address" in said
 
 

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import importlib
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
+from pipelines.ports import Progress
+from pipelines.weights.catalogue import ModelFile
 from realtime.cli import main
+from realtime.commands import models
 from realtime.commands.errors import CommandError
 from realtime.commands.microphone import open_headset
 
@@ -136,3 +140,23 @@ def test_check_notes_a_voice_that_is_not_here(
     assert "note session.voice is 'alloy', which is not here: joe speaks" in said
     _, said = check(capsys, tmp_path, text.format("joe"))
     assert "note" not in said
+
+
+def test_a_remote_writer_needs_no_language_model_in_the_store(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PARLEY_MODELS", str(tmp_path / "store"))
+    fetched: list[str] = []
+
+    def remember(files: Sequence[ModelFile], progress: Progress) -> None:
+        fetched.extend(file.path for file in files)
+
+    monkeypatch.setattr(models, "fetch_files", remember)
+    config = tmp_path / "remote.yaml"
+    config.write_text(
+        "stages:\n  writer: {kind: openai, url: 'http://127.0.0.1:1/v1', model: m}\n", "utf-8"
+    )
+    code, said, _ = run(capsys, "models", "fetch", "--config", str(config))
+    assert code == 0 and said.startswith(f"{len(fetched)} files fetched")
+    assert any(path.startswith("asr/") for path in fetched)
+    assert not any(path.startswith("llm/") for path in fetched)

@@ -123,7 +123,7 @@ def test_a_recording_waits_for_the_answer_to_the_text(
     said = capsys.readouterr().out
     assert code == 0
     answer = f"reply: You said: {text}\n"  # whole: nothing follows it as [cancelled] would
-    assert said.startswith(f"{answer}you:   hello\nreply: You said: hello\n"), said
+    assert said.startswith(f"you:   {text}\n{answer}you:   hello\nreply: You said: hello\n"), said
 
 
 def test_a_reply_that_failed_fails_the_command(

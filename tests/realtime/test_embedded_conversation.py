@@ -12,28 +12,17 @@ import soxr
 
 from pipelines.ports import Cascade
 from pipelines.stages import tts_piper
-from pipelines.stages.tts_piper import PiperSpeaker
-from pipelines.types import HEARING_RATE_HZ, RecogniseRequest, SpeakRequest
-from realtime.app import create_cascade
+from pipelines.types import HEARING_RATE_HZ, RecogniseRequest
 from realtime.commands.wire_client import WIRE_RATE_HZ, Pcm, WireClient, open_client
 from realtime.settings import Settings
+from realtime.stages import create_cascade
 from tests.live_server import live_server, silence
+from tests.spoken import spoken
+from tests.wire_invariants import check_order
 
 pytestmark = pytest.mark.models
 
 PATIENCE_S = 90.0  # a loaded machine with two cores
-
-
-async def spoken(text: str) -> Pcm:
-    speaker = PiperSpeaker()
-    await speaker.start(lambda _: None)
-    stream = speaker.open(SpeakRequest("question", "joe"))
-    await stream.push(text)
-    await stream.finish()
-    pieces = [(piece.samples, piece.rate_hz) async for piece in stream]
-    await speaker.close()
-    samples = soxr.resample(np.concatenate([p for p, _ in pieces]), pieces[0][1], WIRE_RATE_HZ)
-    return (np.clip(samples, -1, 1) * 32_767).astype(np.int16)
 
 
 async def heard(cascade: Cascade, pcm: Pcm) -> str:
@@ -71,6 +60,7 @@ def test_a_spoken_question_is_answered_aloud(monkeypatch: pytest.MonkeyPatch) ->
             await client.send("session.update", session={"type": "realtime", **transcription})
             await client.append(np.concatenate([silence(300), question, silence(3000)]))
             events = await events_until(client, "response.done")
+            check_order(events)
             deltas = [e["delta"] for e in events if e["type"] == "response.output_audio.delta"]
             reply = np.frombuffer(b"".join(map(base64.b64decode, deltas)), "<i2")
             told = joined(events, "response.output_audio_transcript.delta")

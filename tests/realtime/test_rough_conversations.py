@@ -26,8 +26,8 @@ from pipelines.types import (
     TextDelta,
     Urgency,
 )
-from realtime.app import create_cascade
 from realtime.settings import OpenAIWriter, Replies, Scripted, Settings, Stages
+from realtime.stages import create_cascade
 from tests.realtime.rough_calls import (
     APOLOGY,
     EMPTY,

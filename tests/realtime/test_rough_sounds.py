@@ -22,7 +22,8 @@ from pipelines.fakes.hearing import (
 from pipelines.fakes.speaker import FakeSpeaker
 from pipelines.fakes.virtual_time import run_virtual
 from pipelines.fakes.writer import FakeWriter, words
-from pipelines.stages.llm_openai import OpenAIWriter, OpenAIWriterOptions
+from pipelines.stages.llm_openai import OpenAIWriter
+from pipelines.stages.llm_openai_client import OpenAIWriterOptions
 from pipelines.types import HEARING_RATE_HZ
 from realtime.runtime.simulate import Simulation, simulate
 from realtime.session.notices import (

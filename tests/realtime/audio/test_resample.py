@@ -94,7 +94,10 @@ def test_streams_side_by_side_are_as_streams_alone() -> None:
 
 @settings(max_examples=40, deadline=None)
 @given(
-    st.sampled_from([(22_050, 24_000), (24_000, 24_000), (24_000, 8_000), (16_000, 24_000)]),
+    st.tuples(
+        st.sampled_from([16_000, 22_050, 24_000, 44_100]),
+        st.sampled_from([8_000, 12_000, 16_000, 24_000, 48_000]),
+    ),
     st.integers(1, 6000),
     st.lists(st.integers(1, 2000), min_size=1, max_size=5),
 )
@@ -105,7 +108,7 @@ def test_a_voice_loses_no_sample(rates: tuple[int, int], count: int, sizes: list
     rest = chain.flush()
     assert rest is not None
     total = sum(map(len, out)) + len(rest)
-    assert abs(total - count * to_hz / from_hz) <= 1
+    assert abs(total - count * to_hz / from_hz) <= 0.5
 
 
 def test_a_voice_may_not_change_its_rate() -> None:

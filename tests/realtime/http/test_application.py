@@ -12,7 +12,7 @@ import pytest
 from pipelines.fakes.cascade import FakeCascade
 from pipelines.ports import Progress
 from pipelines.types import StageError
-from realtime.app import App, create_app, create_cascade, session_settings
+from realtime.app import App, create_app
 from realtime.http.readiness import Phase
 from realtime.session.settings import (
     Eagerness,
@@ -22,7 +22,9 @@ from realtime.session.settings import (
     SessionType,
     TurnDetection,
 )
+from realtime.session_defaults import session_settings
 from realtime.settings import SessionDefaults, Settings
+from realtime.stages import create_cascade
 
 
 class SlowCascade(FakeCascade):
@@ -78,7 +80,7 @@ def test_the_server_answers_while_its_models_load() -> None:
         tasks, lag_ms = body.pop("tasks"), body.pop("loop_lag_ms")
         assert (status, body) == (
             200,
-            {"status": "ready", "sessions": 0, "requests": 0, "stages": 0},
+            {"status": "ready", "sessions": 0, "parked": 0, "requests": 0, "stages": 0},
         )
         assert tasks > 0 and set(lag_ms) == {"p50", "p99", "max"}
         assert app.refusal() is None

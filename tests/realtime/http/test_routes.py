@@ -9,6 +9,7 @@ import httpx
 import pytest
 from fastapi import FastAPI
 
+from realtime.access.keyring import KeyRing
 from realtime.http.pages import Pages
 from realtime.http.readiness import Phase, Readiness
 from realtime.http.routes import create_routes
@@ -20,7 +21,9 @@ WEB = Path(__file__).resolve().parents[3] / "web"
 def get(path: str, readiness: Readiness, *, key: str | None = None, keys: tuple[str, ...] = ()):
     app = FastAPI()
     app.include_router(
-        create_routes(readiness, model=lambda: "qwen", live=lambda: {"sessions": 3}, keys=keys)
+        create_routes(
+            readiness, model=lambda: "qwen", live=lambda: {"sessions": 3}, ring=KeyRing(keys)
+        )
     )
     app.mount("/", Pages(WEB))
     headers = {} if key is None else {"Authorization": f"Bearer {key}"}

@@ -209,10 +209,16 @@ INVALID = [
     (audio_output(speed=0.1), "session.audio.output.speed", "0.25"),
     (audio_output(format={"type": "audio/mp3"}), "session.audio.output.format.type", "audio/pcmu"),
     (
-        audio_output(format={"type": "audio/pcm", "rate": 16_000}),
+        audio_output(format={"type": "audio/pcm", "rate": 44_100}),
         "session.audio.output.format.rate",
-        "24000",
+        "'24000', '8000', '16000', and '48000'",
     ),
+    (
+        audio_input(format={"type": "audio/opus", "rate": 44_100}),
+        "session.audio.input.format.rate",
+        "'48000', '24000', '16000', '12000', and '8000'",
+    ),
+    (audio_input(format={"type": "opus"}), "session.audio.input.format.type", "audio/opus"),
     (
         audio_input(format={"type": "audio/pcmu", "rate": 24_000}),
         "session.audio.input.format.rate",

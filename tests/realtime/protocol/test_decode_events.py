@@ -26,6 +26,7 @@ from realtime.session.events import (
     ClientResponseCancel,
     ClientResponseCreate,
     ClientSessionUpdate,
+    PlaybackReported,
 )
 from realtime.session.items import Item, ItemKind, ItemReference, Part, PartKind, Role
 from realtime.session.settings import (
@@ -67,6 +68,10 @@ def test_cancel() -> None:
     assert read("response.cancel") == ClientResponseCancel(None, None)
     assert read("response.cancel", response_id=None) == ClientResponseCancel(None, None)
     assert read("response.cancel", response_id="r") == ClientResponseCancel(None, "r")
+
+
+def test_a_report_of_playback() -> None:
+    assert read("parley.playback", item_id="i", played_ms=40) == PlaybackReported("i", 40)
 
 
 def test_a_user_message() -> None:
@@ -181,6 +186,7 @@ def test_a_response_with_everything() -> None:
             tools=(),
             tool_choice=ToolChoice(ToolMode.NONE),
             max_output_tokens=9,
+            parallel_tool_calls=True,
             metadata=(("a", "1"), ("b", "2")),
             out_of_band=True,
             input=(ItemReference("item_1"), hello),

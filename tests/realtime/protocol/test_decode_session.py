@@ -22,6 +22,8 @@ from realtime.session.settings import (
     ToolChoice,
     ToolMode,
     Transcription,
+    Truncation,
+    TruncationMode,
 )
 
 
@@ -176,18 +178,22 @@ def test_words_of_tool_choice_and_length() -> None:
 def test_what_is_only_echoed_is_kept_as_it_came() -> None:
     assert patch(
         audio={"input": {"noise_reduction": {"type": "near_field"}}},
-        truncation={"type": "retention_ratio", "retention_ratio": 0.8},
         tracing={"workflow_name": "w", "metadata": {"a": [1]}},
         include=["item.input_audio_transcription.logprobs"],
-        parallel_tool_calls=False,
         reasoning={"effort": "low"},
     ) == {
         "echoed:audio.input.noise_reduction": '{"type":"near_field"}',
-        "echoed:truncation": '{"type":"retention_ratio","retention_ratio":0.8}',
         "echoed:tracing": '{"workflow_name":"w","metadata":{"a":[1]}}',
         "echoed:include": '["item.input_audio_transcription.logprobs"]',
-        "echoed:parallel_tool_calls": "false",
         "echoed:reasoning": '{"effort":"low"}',
+    }
+
+
+def test_what_the_prompt_keeps_and_how_many_calls_there_may_be() -> None:
+    retention = {"type": "retention_ratio", "retention_ratio": 0.8}
+    assert patch(truncation=retention, parallel_tool_calls=False) == {
+        "truncation": Truncation(TruncationMode.RETENTION_RATIO, 0.8),
+        "parallel_tool_calls": False,
     }
 
 

@@ -117,12 +117,37 @@ def test_what_is_echoed_can_be_cleared() -> None:
         echoed_json=(("tracing", '"auto"'), ("audio.input.noise_reduction", '{"type":"x"}'))
     )
     kept = updated({"type": "realtime"}, settings)
-    assert (kept["tracing"], kept["audio"]["input"]["noise_reduction"]) == ("auto", {"type": "x"})
+    reduction = {"type": "x", "strength": 1}
+    assert (kept["tracing"], kept["audio"]["input"]["noise_reduction"]) == ("auto", reduction)
     cleared = updated(
         {"type": "realtime", "tracing": None, "audio": {"input": {"noise_reduction": None}}},
         settings,
     )
     assert (cleared["tracing"], cleared["audio"]["input"]["noise_reduction"]) == (None, None)
+
+
+def test_the_strength_of_noise_reduction_stays_until_another_is_given() -> None:
+    settings = SessionSettings()
+    seen: list[object] = []
+    for given in (
+        {"type": "near_field"},
+        {"type": "near_field", "strength": 0.4},
+        {"type": "far_field"},
+        None,
+        {"type": "far_field", "strength": None},
+    ):
+        session = {"type": "realtime", "audio": {"input": {"noise_reduction": given}}}
+        patch = decode_session(session)
+        assert isinstance(patch, SettingsPatch)
+        settings = apply(settings, patch)
+        seen.append(session_view("sess_1", settings, 0)["audio"]["input"]["noise_reduction"])
+    assert seen == [
+        {"type": "near_field", "strength": 1},
+        {"type": "near_field", "strength": 0.4},
+        {"type": "far_field", "strength": 0.4},
+        None,
+        {"type": "far_field", "strength": 0.4},
+    ]
 
 
 def test_a_transcription_session() -> None:

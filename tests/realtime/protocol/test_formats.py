@@ -33,13 +33,23 @@ def levels(audio: bytes, audio_format: AudioFormat) -> list[int]:
     return [round(sample * 32_768) for sample in decode_audio(audio, audio_format).tolist()]
 
 
-def test_every_wire_format_has_a_width_and_a_default_rate() -> None:
-    assert {name: (f.bytes_per_sample, f.rates_hz[0]) for name, f in WIRE_FORMATS.items()} == {
-        "audio/pcm": (2, 24_000),
+def test_every_wire_format_has_a_width_and_its_rates_the_default_first() -> None:
+    assert {name: (f.bytes_per_sample, *f.rates_hz) for name, f in WIRE_FORMATS.items()} == {
+        "audio/pcm": (2, 24_000, 8_000, 16_000, 48_000),
         "audio/pcmu": (1, 8_000),
         "audio/pcma": (1, 8_000),
+        "audio/opus": (None, 48_000, 24_000, 16_000, 12_000, 8_000),
     }
     assert bytes_per_sample(PCM) == 2
+
+
+def test_packets_are_no_row_of_samples() -> None:
+    opus = AudioFormat("audio/opus", 48_000)
+    for convert in (lambda: bytes_per_sample(opus), lambda: decode_audio(b"\xf8\xff", opus)):
+        with pytest.raises(ValueError, match="packets"):
+            convert()
+    with pytest.raises(ValueError, match="packets"):
+        encode_audio(floats(0.0), opus)
 
 
 # Rows of the decoder tables of G.711 (1a, 1b, 2a, 2b), scaled to 16 bits.

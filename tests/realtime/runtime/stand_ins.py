@@ -211,12 +211,14 @@ class PipeTransport:
         self.breaks = False
         self.closed: tuple[int, str] | None = None
         self.is_closed = asyncio.Event()
+        self.client_close_code: int | None = None
 
     def client_sends(self, *events: dict[str, Any] | str | bytes) -> None:
         for event in events:
             self._inbox.put_nowait(json.dumps(event) if isinstance(event, dict) else event)
 
-    def client_leaves(self) -> None:
+    def client_leaves(self, code: int | None = None) -> None:
+        self.client_close_code = code
         self._inbox.put_nowait(None)
 
     @property

@@ -25,6 +25,7 @@ from realtime.session.effects import (
     Notify,
     PlayReply,
     ReleaseLane,
+    TellConversation,
 )
 from realtime.session.events import (
     AudioLeaving,
@@ -56,6 +57,9 @@ class Log:
 
     def tell(self, notice: Notice) -> None:
         self.lines.append(notice)
+
+    def tell_conversation(self, told: TellConversation) -> None:
+        self.lines.append(told)
 
     def tell_retrieved(self, item: Item, clips: Mapping[int, Clip]) -> None:
         self.lines.append(item)
@@ -331,6 +335,25 @@ def test_losing_the_client_is_the_last_event() -> None:
     rig.driver.handle(GO)
     assert rig.log.lines == [Disconnected(resumable=False)]
     assert rig.driver.is_over
+
+
+def test_a_client_that_may_come_back_leaves_the_driver_running() -> None:
+    lost = Disconnected(resumable=True)
+
+    async def script(rig: Rig) -> None:
+        rig.driver.lose_client(lost)
+        assert rig.log.lines == []
+        rig.driver.settle_loss()
+        assert rig.log.lines == [lost], "at once, for whoever cannot wait"
+        rig.driver.settle_loss()
+        await rig.pass_time(10)
+        assert rig.log.lines == [lost] and not rig.driver.is_over
+        rig.driver.lose_client(lost)
+        await rig.pass_time(10)
+        assert rig.log.lines == [lost, lost]
+        rig.log.lines.clear()
+
+    drive(script)
 
 
 def test_a_closed_conversation_ends_the_driver() -> None:

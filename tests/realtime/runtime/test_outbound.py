@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import numpy as np
 import pytest
@@ -163,3 +163,55 @@ def test_a_broken_socket_ends_the_writing() -> None:
         assert rig.lost == [(1006, "connection lost")]
 
     run_virtual(main())
+
+
+def test_a_series_is_one_event_whose_texts_are_made_as_they_are_sent() -> None:
+    made = list[int]()
+
+    async def main() -> None:
+        rig = Rig()
+
+        def texts() -> Iterator[str]:
+            for number in range(5000):
+                made.append(number)
+                assert len(rig.transport.sent) == number
+                yield str(number)
+
+        rig.outbound.put_series(texts())
+        assert made == [] and rig.outbound.depth == 1
+        await rig.drain()
+        assert rig.transport.sent == list(range(5000)) and rig.lost == []
+
+    run_virtual(main(), limit_s=60)
+
+
+def test_a_series_ends_with_its_client() -> None:
+    async def main() -> None:
+        rig = Rig()
+        rig.transport.breaks = True
+        made = list[int]()
+        rig.outbound.put_series(str(made.append(1) or 0) for _ in range(10))
+        await rig.outbound.run(rig.transport)
+        assert made == [1] and rig.lost == [(1006, "connection lost")]
+
+    run_virtual(main(), limit_s=60)
+
+
+def test_audio_that_was_not_handed_on_is_counted() -> None:
+    async def main() -> None:
+        rig = Rig()
+        rig.frame("one", 0)
+        rig.frame("two", 0)
+        assert rig.outbound.unsent == (("item", 1920),)
+        rig.transport.stalls = True
+        async with asyncio.timeout(20):
+            await rig.outbound.run(rig.transport)
+        assert rig.lost[0][1] == STALLED
+        assert rig.outbound.unsent == (("item", 1920),), "the one being sent, and the one behind"
+
+    run_virtual(main(), limit_s=60)
+
+
+def test_audio_that_was_handed_on_is_not_counted() -> None:
+    rig = rigged(lambda rig: rig.frame("one", 0))
+    assert rig.outbound.unsent == ()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from itertools import product
 
 from realtime.session import effects as fx
@@ -186,3 +187,9 @@ def odd_moments() -> Iterator[Script]:
     for name in ("no interruptions", "an onset", "another detector", "speech"):
         EVENTS[name](switched_on)
     yield switched_on
+    timed = Script(is_open=False)
+    timed.step(replace(OPENED, lasts_ms=60_000.0))
+    timed.after_step = lambda: check(timed)
+    timed.say(640)
+    timed.wait(60_000)
+    yield timed

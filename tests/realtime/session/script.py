@@ -99,6 +99,8 @@ class Script:
             case fx.Notify(notice):
                 self.notices.append(notice)
                 self.wire.take(notice)
+            case fx.TellConversation(items):
+                self.wire.take_conversation(items)
             case fx.Recognise(request) | fx.RecogniseHandle(request):
                 self.works[request] = effect
                 if self.hears is not None:

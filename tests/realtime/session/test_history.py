@@ -6,6 +6,7 @@ import pytest
 
 from realtime.session import effects as fx
 from realtime.session import events as ev
+from realtime.session.notices import ItemAdded
 from realtime.session.prompt import INTERRUPTED, NO_RESULT, TOO_EARLY
 from realtime.session.settings import ServerVad
 from tests.realtime.session.script import Script, text_only
@@ -50,9 +51,35 @@ def test_an_interrupted_reply_is_remembered_as_far_as_it_was_heard(
 
 def test_the_client_knows_better_than_the_clock() -> None:
     script = speaking(2048)
-    script.step(ev.PlaybackReported(script.item_ids[1], 1100))
+    script.say(640)
+    script.step(ev.PlaybackReported(script.item_ids[1], 1100))  # after it has stopped to play
+    script.silence(640)
+    assert ("assistant", "one two") in script.prompt
+
+
+def test_a_report_is_carried_on_while_the_client_plays() -> None:
+    script = speaking(1024)
+    script.step(ev.PlaybackReported(script.item_ids[1], 600))
+    script.silence(320)  # 920 ms, and a little more until the interruption is noticed
     script.ask()
     assert ("assistant", "one two") in script.prompt
+
+
+def test_a_report_is_not_carried_on_for_long() -> None:
+    script = speaking(1024)
+    script.step(ev.PlaybackReported(script.item_ids[1], 600))
+    script.silence(3200)  # the client has stalled: nothing more was reported
+    script.ask()
+    assert ("assistant", "one two") in script.prompt
+
+
+def test_reports_never_go_back_and_those_of_unknown_items_are_ignored() -> None:
+    script = speaking(2048)
+    script.say(640)
+    for item_id, played_ms in ((script.item_ids[1], 1600), (script.item_ids[1], 500), ("x", 9)):
+        script.step(ev.PlaybackReported(item_id, played_ms))
+    script.silence(640)
+    assert ("assistant", "one two three") in script.prompt
 
 
 def test_the_client_s_truncation_knows_best() -> None:
@@ -69,6 +96,36 @@ def test_the_interrupted_reply_stands_before_the_turn_that_interrupted_it() -> N
     script.ask()
     assert [role for role, _ in script.prompt] == ["user", "assistant", "system", "user"]
     assert script.prompt[-2:] == [("system", INTERRUPTED), ("user", "Stop!")]
+
+
+def test_a_reply_stands_before_what_was_said_while_it_was_being_made() -> None:
+    script = Script()
+    script.say(640)
+    script.silence(200)
+    script.type("What is two and two?")
+    script.create()
+    script.silence(640)  # the spoken turn is over before the typed one is answered
+    script.write("Four.")
+    script.speak(800)
+    script.finish()
+    roles = [(item.role, item.parts[0].text) for item in script.machine.ctx.conversation]
+    assert roles == [
+        ("user", "What is two and two?"),
+        ("assistant", "Four."),
+        ("user", "What time is it?"),
+    ]
+    typed, _spoken, answer = script.told(ItemAdded)
+    assert answer.previous_item_id == typed.item.id
+
+
+def test_a_reply_whose_question_was_deleted_goes_to_the_end() -> None:
+    script = Script()
+    script.type("What is two and two?")
+    script.create()
+    script.delete(script.item_ids[0])
+    script.type("Never mind.")
+    script.answer("Four.")
+    assert [item.role for item in script.machine.ctx.conversation] == ["user", "assistant"]
 
 
 def test_a_turn_that_was_answered_too_early_is_answered_with_what_follows() -> None:

@@ -19,6 +19,7 @@ from realtime.session.notices import (
     ResponseDone,
     TranscriptionCompleted,
 )
+from realtime.session.settings import AudioFormat, SessionSettings
 from realtime.session.states import Speaking
 from tests.realtime.session.script import Script
 
@@ -205,6 +206,17 @@ def test_truncation_beyond_what_was_sent_is_an_error_but_for_rounding() -> None:
     script.truncate(item_id, 1001)
     assert script.told(ItemTruncated) == [ItemTruncated(item_id, 0, 1001)]
     script.truncate(item_id, -1)
+    assert error(script)[0] == "invalid_value"
+
+
+def test_what_fills_up_packets_may_be_counted_as_audio() -> None:
+    script = Script(settings=SessionSettings(output_format=AudioFormat("audio/opus", 24_000)))
+    script.type("What time is it?")
+    script.create()
+    script.answer(TEXT, 1000)
+    script.truncate(script.item_ids[1], 1060)
+    assert script.told(ItemTruncated) and not script.told(ErrorRaised)
+    script.truncate(script.item_ids[1], 1062)
     assert error(script)[0] == "invalid_value"
 
 

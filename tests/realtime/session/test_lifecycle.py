@@ -141,7 +141,6 @@ def test_a_client_lost_in_the_tail_hears_no_more_of_it() -> None:
     script.step(ev.Disconnected(resumable=True))
     assert len(script.done(fx.CutLane)) == 1
     script.step(ev.Reconnected())
-    script.create()
     assert script.prompt == []
 
 
@@ -159,19 +158,7 @@ def test_resuming_repeats_nothing_that_was_heard() -> None:
     script.wait(5000)
     assert script.egress.heard[item_id].sent - sent <= 120, "the fade alone"
     assert [done.response.status for done in script.told(ResponseDone)] == ["cancelled"]
-    script.create()
-    assert script.prompt[-1] == ("assistant", "one two three four")
-
-
-def test_what_a_lost_turn_was_owed_is_not_paid_after_the_resumption() -> None:
-    script = Script()
-    script.ask()
-    script.say(320)
-    script.step(ev.Disconnected(resumable=True))
-    script.step(ev.Reconnected())
-    script.hears = ""
-    script.ask()
-    assert len(script.told(ResponseCreated)) == 1
+    assert script.prompt[-2] == ("assistant", "one two three four")
 
 
 def test_push_to_talk_goes_on_after_a_resumption() -> None:
@@ -199,6 +186,7 @@ def test_three_lost_connections_double_nothing() -> None:
     for _ in range(3):
         script.ask()
         script.answer()
+        script.wait(1000)
         script.step(ev.Disconnected(resumable=True))
         script.step(ev.Reconnected())
     script.ask()

@@ -56,8 +56,9 @@ def speaking() -> Script:
 def test_a_word_counts_when_most_of_it_was_heard(heard_ms: int, words: int) -> None:
     script = speaking()
     script.silence(4800)
-    script.step(ev.PlaybackReported(script.item_ids[1], heard_ms))
-    script.ask()
+    script.say(640)
+    script.step(ev.PlaybackReported(script.item_ids[1], heard_ms))  # where it stopped to play
+    script.silence(640)
     heard = " ".join(TEXT.split()[:words])
     said = [text for role, text in script.prompt if role == "assistant"]
     assert said == ([heard] if heard else [])

@@ -12,22 +12,13 @@ from realtime.session import events as ev
 from realtime.session.effects import Effect
 from realtime.session.events import Event
 from realtime.session.items import Item, ItemKind, ItemReference, Part, PartKind, Role
-from realtime.session.notices import ResponseDone
-from realtime.session.settings import Eagerness, Modality, SemanticVad, ServerVad, TurnDetection
+from realtime.session.notices import ErrorRaised, ResponseDone
+from realtime.session.playback import CARRIED_MS
+from realtime.session.settings import Modality
 from realtime.session.states import Lifecycle
+from tests.realtime.session.choices import DETECTIONS, NONSENSE, NONSENSE_ID
 from tests.realtime.session.script import RATE_HZ, Script
 from tests.realtime.session.soundness import check, check_settled
-
-DETECTIONS: tuple[TurnDetection | None, ...] = (
-    ServerVad(),
-    ServerVad(silence_duration_ms=200, idle_timeout_ms=3000),
-    ServerVad(interrupt_response=False),
-    ServerVad(create_response=False),
-    SemanticVad(),
-    SemanticVad(eagerness=Eagerness.LOW),
-    SemanticVad(eagerness=Eagerness.HIGH, interrupt_response=False),
-    None,
-)
 
 
 @dataclass(slots=True)
@@ -82,6 +73,7 @@ class Walk(Script):
             self.old_item: 5,
             self.new_settings: 4,
             self.socket: 1,
+            self.nonsense: 1,
         }
 
     def go(self, steps: int) -> None:
@@ -160,9 +152,9 @@ class Walk(Script):
         if item_id in self.truncated_ms:
             heard = self.truncated_ms[item_id] * RATE_HZ / 1000
         else:
-            heard = max(
-                reply.heard_samples(self.now_ms), self.reported_ms.get(item_id, 0) * RATE_HZ / 1000
-            )
+            # A report is carried on for a while: the listener hears on.
+            known_ms = self.reported_ms.get(item_id, -CARRIED_MS) + CARRIED_MS
+            heard = max(reply.heard_samples(self.now_ms), known_ms * RATE_HZ / 1000)
         if heard + RATE_HZ / 1000 >= reply.sent:
             heard = reply.sent
             if item_id not in {o.item_id for r in self.wire.running.values() for o in r.outputs}:
@@ -250,7 +242,7 @@ class Walk(Script):
         spoken = written.marks[-1][1] if written.marks else 0
         fresh = [found.end() for found in re.finditer(r"\S+", written.text) if found.end() > spoken]
         ends = sorted([*fresh, *(end for end in fresh if self.dice.random() < 0.2)])
-        at = sorted(self.dice.randint(0, (ms + 20) * RATE_HZ // 1000) for _ in ends)
+        at = sorted(self.dice.randint(1, (ms + 20) * RATE_HZ // 1000) for _ in ends)
         return tuple((written.samples + a, end) for a, end in zip(at, ends, strict=True))
 
     def reply_call(self) -> None:
@@ -361,6 +353,17 @@ class Walk(Script):
                     else:
                         self.truncated_ms[item_id] = before
 
+    def nonsense(self) -> None:
+        """One error, and nothing else of it."""
+        if self.machine.lifecycle is Lifecycle.PARKED:
+            return  # there is no client
+        ctx, sent = self.machine.ctx, len(self.notices)
+        before = ctx.settings, list(ctx.conversation)
+        self._step(self.dice.choice(NONSENSE))
+        (error,) = self.notices[sent:]
+        assert isinstance(error, ErrorRaised) and error.client_event_id == NONSENSE_ID
+        assert before == (ctx.settings, list(ctx.conversation))
+
     def new_settings(self) -> None:
         match self.dice.randint(0, 3):
             case 0:
@@ -374,13 +377,13 @@ class Walk(Script):
         chance = self.dice.random()
         if chance < 0.6:
             running = set(self.wire.running)
-            self.step(ev.Disconnected(resumable=True))
+            self.step(ev.Disconnected(resumable=True, is_silent=self.dice.random() < 0.5))
             over = {done.response.id for done in self.told(ResponseDone)}
             assert running <= over and not self.wire.running
             self.some_time()
             if self.machine.lifecycle is Lifecycle.PARKED:
                 self.late_result()
-                self.step(ev.Reconnected())
+                self.step(ev.Reconnected(self.position))
         elif chance < 0.8:
             self.step(ev.ShutDown(10_000))
         else:

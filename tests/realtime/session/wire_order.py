@@ -38,7 +38,8 @@ class WireOrder:
         self._announced: dict[str, int] = {}  # items of speech under way: where it started
         self._committed: tuple[str, str | None] | None = None
         self._previous: dict[str, str | None] = {}
-        self._undone: set[str] = set()
+        self.undone: set[str] = set()
+        self._truncated: set[str] = set()
         self._transcribed: set[tuple[str, int]] = set()
         self._expected_item: str | None = None  # an output item must be added to the conversation
         self._has_begun = False
@@ -65,6 +66,7 @@ class WireOrder:
                 assert item.id in self.order
             case n.ItemTruncated(item_id):
                 assert item_id in self.order
+                self._truncated.add(item_id)
             case n.ResponseCreated() | n.ResponseDone():
                 self._take_response(notice)
             case n.OutputItemAdded() | n.OutputItemDone() | n.ArgumentsDelta() | n.ArgumentsDone():
@@ -73,6 +75,12 @@ class WireOrder:
                 self._take_part(notice)
             case _:
                 pass
+
+    def take_conversation(self, items: tuple[tuple[Item, str | None], ...]) -> None:
+        """What a client that came back finds is what the one before it had."""
+        assert [item.id for item, _ in items] == self.order
+        assert [previous for _, previous in items] == [None, *self.order[:-1]]
+        assert all(item.status is not ItemStatus.IN_PROGRESS for item, _ in items)
 
     def take_audio(self, response_id: str, item_id: str, output_index: int) -> None:
         """A frame of audio goes to the client."""
@@ -110,18 +118,26 @@ class WireOrder:
                 place = 0 if previous is None else self.order.index(previous) + 1
                 self.order.insert(place, item.id)
                 self._previous[item.id] = previous
-                self._undone.add(item.id)
+                self.undone.add(item.id)
             case n.ItemDone(item, previous):
-                assert item.id in self._undone, f"{item.id} is done twice or never began"
+                assert item.id in self.undone, f"{item.id} is done twice or never began"
                 assert item.status is not ItemStatus.IN_PROGRESS
-                self._undone.remove(item.id)
+                self.undone.remove(item.id)
                 told = self._previous[item.id]
                 assert previous is None or previous in self.order, notice
                 assert previous == told or told not in self.order, notice
+                self._check_output(item)
             case n.ItemDeleted(item_id):
                 self.order.remove(item_id)
-                self._undone.discard(item_id)
+                self.undone.discard(item_id)
                 self._transcribed = {key for key in self._transcribed if key[0] != item_id}
+
+    def _check_output(self, item: Item) -> None:
+        """An item of a response is told alike as its output and as the conversation's."""
+        for response in self.running.values():
+            for output in response.outputs:
+                if output.item_id == item.id and item.id not in self._truncated:
+                    assert output.done == item, (output.done, item)
 
     def _take_response(self, notice: n.ResponseCreated | n.ResponseDone) -> None:
         response = notice.response
@@ -141,6 +157,7 @@ class WireOrder:
                 assert response.status is not ResponseStatus.IN_PROGRESS
                 assert response.usage is not None
                 assert tuple(output.done for output in outputs) == response.output
+                assert not self.undone & {output.item_id for output in outputs}
 
     def _take_output(
         self, notice: n.OutputItemAdded | n.OutputItemDone | n.ArgumentsDelta | n.ArgumentsDone

@@ -16,11 +16,14 @@ from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.typing import Subprotocol
 
+from realtime.access.gate import Gate
+from realtime.access.keyring import KeyRing
+from realtime.runtime.parking import Parking
 from realtime.runtime.registry import ServerFull
 from realtime.runtime.transport import Transport, TransportClosed
 from realtime.session.settings import SessionType
 from realtime.transports.endpoint import create_realtime_route
-from realtime.transports.handshake import Door
+from realtime.transports.handshake import Admission, Door
 
 KEY = "a-key-of-sixteen-characters"
 PATIENCE_S = 10.0
@@ -31,6 +34,8 @@ Conversation = Callable[[Transport], Awaitable[None]]
 class Host:
     """A reception whose conversations are the test's."""
 
+    parking = Parking()
+
     def __init__(self, conversation: Conversation, *, refusal: str | None = None) -> None:
         self.opened: list[tuple[SessionType, str | None]] = []
         self._conversation = conversation
@@ -39,10 +44,8 @@ class Host:
     def refusal(self) -> str | None:
         return self._refusal
 
-    async def converse(
-        self, transport: Transport, session_type: SessionType, model: str | None
-    ) -> None:
-        self.opened.append((session_type, model))
+    async def converse(self, transport: Transport, admission: Admission) -> None:
+        self.opened.append((admission.session_type, admission.model))
         await self._conversation(transport)
 
 
@@ -58,7 +61,7 @@ async def full(_transport: Transport) -> None:
 @contextlib.asynccontextmanager
 async def serving(host: Host, *, keys: tuple[str, ...] = ()) -> AsyncIterator[str]:
     app = FastAPI()
-    door = Door(keys=keys, origins=(), loopback=True)
+    door = Door(Gate(KeyRing(keys), origins=(), loopback=True))
     app.include_router(create_realtime_route(door, host))
     listener = socket.create_server(("127.0.0.1", 0))
     config = uvicorn.Config(
@@ -87,11 +90,13 @@ async def closing_of(client: ClientConnection) -> tuple[int, str]:
     return client.close_code, client.close_reason or ""
 
 
-def refused(host: Host, *, keys: tuple[str, ...] = (), **options: Any) -> tuple[int, Any]:
+def refused(
+    host: Host, *, keys: tuple[str, ...] = (), query: str = "", **options: Any
+) -> tuple[int, Any]:
     async def run() -> tuple[int, Any]:
         async with serving(host, keys=keys) as url:
             with pytest.raises(InvalidStatus) as caught:
-                await dial(url, **options)
+                await dial(url + query, **options)
             response = caught.value.response
             return response.status_code, json.loads(response.body or b"")["error"]
 
@@ -117,9 +122,9 @@ def test_a_loading_server_says_so_before_the_upgrade() -> None:
     assert "whisper" in error["message"]
 
 
-def sent_away(host: Host, **options: Any) -> tuple[dict[str, Any], int]:
+def sent_away(host: Host, query: str = "", **options: Any) -> tuple[dict[str, Any], int]:
     async def run() -> tuple[dict[str, Any], int]:
-        async with serving(host) as url, dial(url, **options) as client:
+        async with serving(host) as url, dial(url + query, **options) as client:
             event = json.loads(await client.recv())
             code, _reason = await closing_of(client)
             return event, code
@@ -145,6 +150,38 @@ def test_the_beta_dialect_is_refused_as_openai_does() -> None:
     event, code = sent_away(host, additional_headers={"OpenAI-Beta": "realtime=v1"})
     assert (code, event["error"]["code"]) == (4000, "beta_api_shape_disabled")
     assert host.opened == []
+
+
+def test_a_transcription_session_with_a_model_is_refused_as_openai_does() -> None:
+    event, code = sent_away(Host(echo), query="?intent=transcription&model=whisper-1")
+    assert (code, event["error"]["code"], event["error"]["param"]) == (
+        4000,
+        "invalid_parameter",
+        "model",
+    )
+    assert event["error"]["message"] == (
+        "You must not provide a model parameter for transcription sessions."
+    )
+
+
+@pytest.mark.parametrize(
+    ("query", "status", "param"),
+    [("?intent=chat", 400, "intent"), ("?call_id=rtc_1", 404, "call_id")],
+)
+def test_a_wrong_address_is_refused_before_the_upgrade(query: str, status: int, param: str) -> None:
+    host = Host(echo)
+    answer, error = refused(host, query=query)
+    assert (answer, error["param"], host.opened) == (status, param, [])
+
+
+def test_a_larger_message_than_allowed_ends_the_connection() -> None:
+    async def run() -> tuple[int, str]:
+        async with serving(Host(echo)) as url, dial(url) as client:
+            with contextlib.suppress(ConnectionClosed):
+                await client.send("x" * (33 * 2**20))
+            return await closing_of(client)
+
+    assert asyncio.run(run())[0] == 1009
 
 
 def test_a_browsers_key_comes_as_a_subprotocol_and_realtime_is_chosen() -> None:

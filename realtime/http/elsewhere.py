@@ -1,0 +1,56 @@
+"""Addresses of OpenAI's Realtime API that this server does not serve: each says what to use."""
+
+from __future__ import annotations
+
+from fastapi import APIRouter, Request
+from starlette.responses import JSONResponse
+
+from realtime.http.answers import error_response
+
+_CALLS = (
+    "This server takes no WebRTC or SIP calls. Open a WebSocket at /v1/realtime; a browser shows "
+    "a client secret there as the subprotocol openai-insecure-api-key.SECRET."
+)
+_BETA = (
+    "This address belongs to the beta interface. Use POST /v1/realtime/client_secrets with "
+    "{kind}, whose answer has the secret under 'value'."
+)
+_TRANSLATIONS = (
+    "This server has no translation sessions. Open a realtime session whose instructions ask for "
+    "a translation."
+)
+
+# By path; "{rest:path}" stands for whatever follows.
+NOT_SUPPORTED = {
+    "/v1/realtime/calls": _CALLS,
+    "/v1/realtime/calls/{rest:path}": _CALLS,
+    "/v1/realtime/sessions": _BETA.format(kind="session.type 'realtime'"),
+    "/v1/realtime/transcription_sessions": _BETA.format(kind="session.type 'transcription'"),
+    "/v1/realtime/translations/client_secrets": _TRANSLATIONS,
+}
+
+
+_SOCKET = (
+    "This address is a WebSocket: connect to it with ws:// or wss://, with an OpenAI Realtime SDK "
+    "for instance, or open this server's own page at /."
+)
+
+
+def create_elsewhere_routes() -> APIRouter:
+    """404, for SDKs try again after 5xx; and 426 for whoever asks for the WebSocket without one."""
+    router = APIRouter()
+    router.add_api_route("/v1/realtime", _upgrade, methods=["GET"], response_model=None)
+    for path, message in NOT_SUPPORTED.items():
+        router.add_api_route(path, _answer(message), methods=["POST"], response_model=None)
+    return router
+
+
+async def _upgrade(_request: Request) -> JSONResponse:
+    return error_response(426, "upgrade_required", _SOCKET, {"Upgrade": "websocket"})
+
+
+def _answer(message: str):
+    async def answer(_request: Request) -> JSONResponse:
+        return error_response(404, "not_supported", message)
+
+    return answer
