@@ -24,11 +24,14 @@ LOCK   := $(BIN)/pip-compile --quiet --no-header --no-annotate --strip-extras --
 .PHONY: serve test sdks lint format bench lock clean
 
 serve: $(SERVE)
-	@$(BIN)/parley models fetch --config $(CONFIG)
-	@exec $(BIN)/parley serve $(CONFIG) --host $(HOST) --port $(PORT)
+	@$(BIN)/parley models fetch --config "$(CONFIG)"
+	@exec $(BIN)/parley serve "$(CONFIG)" --host $(HOST) --port $(PORT)
 
 # The tests run the embedded models and the smallest ones: fetched first, once per machine.
-test: $(DEV) $(SDK_PYTHON) $(SDK_NODE)
+# Without the SDKs, of an index that cannot be reached, only their own tests fail.
+test: $(DEV)
+	@$(MAKE) --no-print-directory --keep-going sdks || \
+	  echo "Not every SDK could be installed: its tests fail; all others run."
 	@$(BIN)/parley models fetch embedded
 	@$(BIN)/parley models fetch tiny
 	@$(BIN)/python -m pytest -m "not soak and not gpu and not browser"
@@ -45,14 +48,14 @@ format: $(DEV)
 # DIR: a folder of recordings, as benchmarks/recordings.py describes. An hour and a half on two cores.
 bench: $(SERVE)
 	@test -n "$(DIR)" || { echo "Say which recordings: make bench DIR=path/to/folder"; exit 2; }
-	@$(BIN)/parley models fetch --config $(CONFIG)
-	@$(BIN)/python -m benchmarks.recogniser $(DIR)
+	@$(BIN)/parley models fetch --config "$(CONFIG)"
+	@$(BIN)/python -m benchmarks.recogniser "$(DIR)"
 	@$(BIN)/python -m benchmarks.questions
-	@$(BIN)/python -m benchmarks.voice_to_voice $(DIR)
-	@$(BIN)/python -m benchmarks.barge_in $(DIR)
-	@$(BIN)/python -m benchmarks.overlap $(DIR)
-	@$(BIN)/python -m benchmarks.end_of_turn $(DIR) --count 12
-	@$(BIN)/python -m benchmarks.history $(DIR)
+	@$(BIN)/python -m benchmarks.voice_to_voice "$(DIR)"
+	@$(BIN)/python -m benchmarks.barge_in "$(DIR)"
+	@$(BIN)/python -m benchmarks.overlap "$(DIR)"
+	@$(BIN)/python -m benchmarks.end_of_turn "$(DIR)" --count 12
+	@$(BIN)/python -m benchmarks.history "$(DIR)"
 	@$(BIN)/python -m benchmarks.false_turns
 	@$(BIN)/python -m benchmarks.capacity
 
@@ -71,10 +74,10 @@ clean:
 	rm -rf $(VENV) build dist *.egg-info .pytest_cache .ruff_cache .hypothesis
 
 $(VENV)/.made:
-	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { \
-	  echo "Parley needs Python 3.11 or newer, but '$(PYTHON)' is: $$($(PYTHON) --version 2>&1 || true)" \
+	@"$(PYTHON)" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { \
+	  echo "Parley needs Python 3.11 or newer, but '$(PYTHON)' is: $$("$(PYTHON)" --version 2>&1 || true)" \
 	       "(choose another with: make PYTHON=python3.12 ...)"; exit 1; }
-	@$(PYTHON) -m venv $(VENV) || { rm -rf $(VENV); \
+	@"$(PYTHON)" -m venv $(VENV) || { rm -rf $(VENV); \
 	  echo "Python's venv module is missing; on Debian: apt-get install python3-venv"; exit 1; }
 	@touch $@
 

@@ -164,7 +164,7 @@ class App:
                 self.readiness,
                 model=lambda: self._cascade.model,
                 live=self._live_now,
-                ring=gate.ring,
+                gate=gate,
             )
         )
         app.include_router(

@@ -65,7 +65,12 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _add_config(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("config", nargs="?", type=Path, help="a YAML file (default: built in)")
+    parser.add_argument("config", nargs="?", type=_path, help="a YAML file (default: built in)")
+
+
+def _path(text: str) -> Path:
+    """A quoted `~` is no matter of the shell's: `make serve CONFIG=~/parley.yaml`."""
+    return Path(text).expanduser()
 
 
 # ---- serve -----------------------------------------------------------------------------------
@@ -90,8 +95,8 @@ def _with_options(settings: Settings, host: str | None = None, port: int | None 
         changes["host"] = host
     if port is not None:
         changes["port"] = port
-    key = os.environ.get(KEY_VARIABLE)
-    if key:
+    key = _key_of_environment()
+    if key is not None:
         changes["keys"] = (*settings.server.keys, key)
     try:
         server = Server.model_validate({**settings.server.model_dump(), **changes})
@@ -100,6 +105,11 @@ def _with_options(settings: Settings, host: str | None = None, port: int | None 
         source = f"${KEY_VARIABLE}" if first["loc"] == ("keys",) else f"--{first['loc'][0]}"
         raise CommandError(f"{source}: {what_is_wrong(first)}", USAGE) from error
     return settings.model_copy(update={"server": server})
+
+
+def _key_of_environment() -> str | None:
+    """Without the line's end that a file leaves which was read into the variable."""
+    return os.environ.get(KEY_VARIABLE, "").strip() or None
 
 
 # ---- talk ------------------------------------------------------------------------------------
@@ -130,7 +140,7 @@ def _talk(options: argparse.Namespace) -> int:
     return talk(
         TalkOptions(
             url=options.url or DEFAULT_URL,
-            key=options.key or os.environ.get(KEY_VARIABLE),
+            key=options.key or _key_of_environment(),
             recording=options.recording,
             text=options.text,
             microphone=options.mic,
@@ -157,7 +167,7 @@ def _add_models(parser: argparse.ArgumentParser) -> None:
     actions.add_parser("list", help="every known file and its state").set_defaults(action="list")
     fetch = actions.add_parser("fetch", help="bring files into the model store")
     fetch.add_argument("group", nargs="?", help="embedded, better or tiny")
-    fetch.add_argument("--config", type=Path, help="what this configuration needs")
+    fetch.add_argument("--config", type=_path, help="what this configuration needs")
     fetch.set_defaults(action="fetch")
     verify = actions.add_parser("verify", help="hash the files in the model store")
     verify.add_argument("group", nargs="?", help="only this group")

@@ -11,8 +11,8 @@ from urllib.parse import urlsplit
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
-from realtime.access.keys import MIN_KEY_CHARACTERS
-from realtime.access.origins import LOOPBACK_HOSTS
+from realtime.access.keys import KEY_RULE, is_key
+from realtime.access.origins import LOOPBACK_HOSTS, what_is_wrong_with_origin
 
 # Spelled out: small language models fall back into lists when they are only asked for brevity.
 DEFAULT_INSTRUCTIONS = (
@@ -49,7 +49,8 @@ class Server(Section):
     record_dir: a folder for recordings of every session's events (`parley replay`); null: none.
     keys: bearer keys, one of which every client must show; without any, loopback only.
     keys_env: the name of an environment variable with more keys, separated by commas.
-    origins: web origins that may connect beside the server's own pages.
+    origins: web origins that may connect beside the server's own pages, those of apps included
+        (capacitor://localhost).
     tls_certificate, tls_key: PEM files, for https and wss; the certificate's file holds its chain.
     """
 
@@ -68,18 +69,17 @@ class Server(Section):
 
     @field_validator("keys")
     @classmethod
-    def _keys_are_long(cls, keys: tuple[str, ...]) -> tuple[str, ...]:
-        if any(len(key) < MIN_KEY_CHARACTERS or not key.isascii() for key in keys):
-            raise ValueError(f"a key needs {MIN_KEY_CHARACTERS} or more ASCII characters")
+    def _keys_are_keys(cls, keys: tuple[str, ...]) -> tuple[str, ...]:
+        if not all(map(is_key, keys)):
+            raise ValueError(KEY_RULE)
         return keys
 
     @field_validator("origins")
     @classmethod
     def _origins_are_origins(cls, origins: tuple[str, ...]) -> tuple[str, ...]:
-        for origin in origins:
-            parts = urlsplit(origin)
-            if parts.scheme not in ("http", "https") or not parts.netloc or parts.path:
-                raise ValueError(f"{origin!r} is no web origin; write it as https://example.org")
+        for problem in map(what_is_wrong_with_origin, origins):
+            if problem is not None:
+                raise ValueError(problem)
         return origins
 
     @model_validator(mode="after")

@@ -21,6 +21,9 @@ LLM_MODEL_VARIABLE = "PARLEY_LLM_MODEL"
 DEFAULT_LLM_MODEL = "default"  # servers of one model take any name
 MAX_FILE_BYTES = 1_000_000  # a configuration is a page of text
 MAX_SHOWN_CHARACTERS = 80  # of a wrong value
+# Settings that hold a key, or the name of a variable in whose place somebody may have put the key:
+# what they say is never shown, for messages end in logs.
+SECRET_SETTINGS = frozenset({"key", "keys", "key_env", "keys_env"})
 
 KeyPath = tuple[str | int, ...]
 
@@ -177,6 +180,9 @@ def what_is_wrong(details: ErrorDetails) -> str:
         return str(context["error"])
     message = details["msg"].removeprefix("Input should be ")
     wanted = WANTED.get(details["type"], "").format(**context) or message
+    names = [step for step in details["loc"] if isinstance(step, str)]
+    if names and names[-1] in SECRET_SETTINGS:
+        return f"wrong (not shown); allowed: {wanted}"
     return f"{_shown(details['input'])}; allowed: {wanted}"
 
 
@@ -241,7 +247,7 @@ def _with_environment(settings: Settings, environment: Mapping[str, str]) -> Set
             kind="openai",
             url=url,
             model=environment.get(LLM_MODEL_VARIABLE) or DEFAULT_LLM_MODEL,
-            key=environment.get(LLM_KEY_VARIABLE) or None,
+            key=environment.get(LLM_KEY_VARIABLE, "").strip() or None,
         )
     except ValidationError as error:
         problem = what_is_wrong(error.errors(include_url=False)[0])
@@ -256,10 +262,12 @@ def _with_keys(settings: Settings, environment: Mapping[str, str]) -> Settings:
         return settings
     keys = [key.strip() for key in environment.get(name, "").split(",") if key.strip()]
     if not keys:
-        # A server that was meant to have keys must not open without them.
+        # A server that was meant to have keys must not open without them. A variable that is not
+        # there stays unnamed: it may be a key, put in the place of a name.
+        named = f"{name}, which" if name in environment else "a variable that is not set and"
         raise SettingsError(
-            f"server.keys_env names {name}, which holds no key: put one or more there, separated "
-            "by commas, or leave the setting out"
+            f"server.keys_env names {named} holds no key: put one or more there, separated by "
+            "commas, or leave the setting out"
         )
     merged = {**settings.server.model_dump(), "keys": (*settings.server.keys, *keys)}
     try:
@@ -275,5 +283,19 @@ def _dotted(path: KeyPath) -> str:
 
 
 def _shown(value: object) -> str:
-    text = repr(value)
+    text = repr(_without_secrets(value))
     return text if len(text) <= MAX_SHOWN_CHARACTERS else f"{text[:MAX_SHOWN_CHARACTERS]}..."
+
+
+def _without_secrets(value: object) -> object:
+    """What a section in the wrong place holds, but for the keys in it."""
+    match value:
+        case dict():
+            return {
+                name: "..." if name in SECRET_SETTINGS else _without_secrets(inner)
+                for name, inner in value.items()
+            }
+        case list():
+            return [_without_secrets(inner) for inner in value]
+        case _:
+            return value

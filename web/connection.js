@@ -11,7 +11,7 @@ export class Connection {
   // onEvent(event), onClosed(message or null)
   static open({ onEvent, onClosed }) {
     const scheme = location.protocol === 'https:' ? 'wss' : 'ws';
-    const key = new URLSearchParams(location.hash.slice(1)).get('key');
+    const key = keyOf(location.hash);
     const protocols = ['realtime', ...(key ? [`openai-insecure-api-key.${key}`] : [])];
     const socket = new WebSocket(`${scheme}://${location.host}/v1/realtime`, protocols);
     return new Promise((resolve, reject) => {
@@ -21,7 +21,7 @@ export class Connection {
         const connection = new Connection(socket);
         socket.onmessage = ({ data }) => onEvent(JSON.parse(data));
         socket.onclose = ({ code, reason }) => {
-          if (!connection.isClosed) onClosed(CLOSE_REASONS[code] ?? reason ?? `Closed (${code}).`);
+          if (!connection.isClosed) onClosed(explainClose(code, reason));
         };
         resolve(connection);
       };
@@ -47,6 +47,22 @@ export class Connection {
   }
 }
 
+// The key in the page's address, `#key=KEY`, or null. Not a form's encoding: "+" is itself in a key.
+export function keyOf(hash) {
+  const field = hash.slice(1).split('&').find((part) => part.startsWith('key='));
+  const text = field?.slice('key='.length) || null;
+  try {
+    return text && decodeURIComponent(text);
+  } catch {
+    return text; // a "%" that stands for itself
+  }
+}
+
+// The server's own words go before what its code says in general.
+export function explainClose(code, reason) {
+  return reason || CLOSE_REASONS[code] || `The server ended the conversation (${code}).`;
+}
+
 // A browser hides why a WebSocket was refused; the health page can often say it.
 async function explainRefusal() {
   try {
@@ -54,7 +70,8 @@ async function explainRefusal() {
     if (response.ok) {
       return 'The server refused the conversation. It may be full, or want a key: open this page with #key=YOUR_KEY.';
     }
-    const { loading } = await response.json();
+    const { loading, error } = await response.json();
+    if (error) return error.message;
     return `The server is still starting: ${loading ?? 'loading its models'}. Try again in a moment.`;
   } catch {
     return 'The server does not answer. Is it running?';

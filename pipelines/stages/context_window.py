@@ -28,8 +28,9 @@ def fit(
     """The messages that fit into `room_tokens` (None: any number), as `truncation` wants it.
 
     Every leading system message stays, and the newest turns do. What is left begins with a user
-    message where there is one, so that no tool result stands without its call. The last message is
-    never dropped, even where `truncation` allows less. Raises ContextTooSmall.
+    message where there is one, and never with a tool's result: servers refuse one without its call.
+    The last message, or the call that it answers, is never dropped, even where `truncation` allows
+    less. Raises ContextTooSmall.
     """
     limit = truncation.limit_tokens if truncation.may_drop else None
     if room_tokens is None and limit is None:
@@ -41,7 +42,7 @@ def fit(
     sizes = [_size(message, count) for message in turns]
     if room_tokens is not None:
         room_tokens -= sum(_size(message, count) for message in fixed)
-        needed = sizes[-1:] if truncation.may_drop else sizes
+        needed = sizes[_whole(turns, max(0, len(turns) - 1)) :] if truncation.may_drop else sizes
         if room_tokens < sum(needed):
             raise ContextTooSmall
     limit = min(bound for bound in (room_tokens, limit) if bound is not None)
@@ -50,7 +51,8 @@ def fit(
     for end, size in enumerate(sizes, start=1):
         total += size
         if total > limit:
-            start = _cut(turns, sizes, start, end, int(limit * truncation.keep_share))
+            keep = int(limit * truncation.keep_share)
+            start += _cut(turns[start:end], sizes[start:end], limit, keep)
             total = sum(sizes[start:end])
     return (*fixed, *turns[start:])
 
@@ -74,15 +76,32 @@ def context_exceeded(what: str) -> StageError:
 
 
 def _cut(
-    turns: Sequence[Message], sizes: Sequence[int], start: int, end: int, room_tokens: int
+    turns: Sequence[Message], sizes: Sequence[int], limit_tokens: int, keep_tokens: int
 ) -> int:
-    """The first turn to keep so that `turns[start:end]` come down to `room_tokens`."""
-    total = sum(sizes[start:end])
-    while start < end - 1 and total > room_tokens:
-        total -= sizes[start]
-        start += 1
-    first_user = next((at for at in range(start, end) if turns[at].role == "user"), start)
-    return first_user
+    """How many turns to drop so that the rest come down to `keep_tokens`.
+
+    What follows the user's last words answers them: it is cut only where it exceeds the limit.
+    """
+    total = sum(sizes)
+    first = 0
+    while first < len(turns) - 1 and total > keep_tokens:
+        total -= sizes[first]
+        first += 1
+    spoken = [at for at, message in enumerate(turns) if message.role == "user"]
+    later = [at for at in spoken if at >= first]
+    if later:
+        return later[0]
+    if spoken and sum(sizes[spoken[-1] :]) <= limit_tokens:
+        return spoken[-1]
+    return _whole(turns, first)
+
+
+def _whole(turns: Sequence[Message], first: int) -> int:
+    """The turn nearest to `first` that is no tool's result, and if possible behind it."""
+    for at in (*range(first, len(turns)), *reversed(range(first))):
+        if turns[at].role != "tool":
+            return at
+    return first
 
 
 def _size(message: Message, count: Callable[[str], int]) -> int:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, cast
 
+from pipelines.stages.schema_bounds import MOST_ITEMS
 from pipelines.stages.tool_schema import EMPTY
 
 # One form for every text: a model that may write white space may do so for ever.
@@ -63,7 +64,23 @@ def guided(schema: Schema) -> dict[str, Any]:
     is_composed |= any("$ref" in part and _is_more_than_reference(part) for part in parts)
     is_composed |= any("properties" in part and _has_choices(part) for part in parts)
     narrowed = dict(schema) if is_composed else _rebuilt(schema, _closed)
-    return {**narrowed, "x-guidance": _GUIDANCE}
+    return {**_shortened(narrowed), "x-guidance": _GUIDANCE}
+
+
+def _shortened(schema: Any) -> Any:
+    """No list has more than `MOST_ITEMS`: a grammar has a place for each of them.
+
+    Whatever looks like a bound is lowered wherever it stands, because a reference may lead there.
+    """
+    if isinstance(schema, list):
+        return [_shortened(part) for part in cast("list[object]", schema)]
+    if not isinstance(schema, dict):
+        return schema
+    made = {name: _shortened(part) for name, part in cast("dict[str, object]", schema).items()}
+    most = made.get("maxItems")
+    if isinstance(most, int | float) and most > MOST_ITEMS:
+        made["maxItems"] = MOST_ITEMS
+    return made
 
 
 def _closed(schema: dict[str, Any]) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import uuid
-from collections.abc import Callable, Mapping, Sequence, Set
+from collections.abc import Callable, Collection, Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,6 +22,7 @@ from pipelines.types import TextDelta, ToolCallDelta, ToolSpec, Usage, UsageSoFa
 
 MOST_CALLS = 8  # in one reply: a small model may repeat itself for ever
 MOST_TRIES = 3  # at arguments that no grammar can hold to their schema
+MOST_YIELDS = 3  # of one call's arguments to whoever is more urgent: then they are written
 PIECES_TOLD = 4  # of a call, between two signs of life: as often as words have them
 _ANY_OBJECT: dict[str, Any] = {"type": "object", "additionalProperties": True}
 
@@ -30,17 +31,26 @@ class _NotHeld(Exception):
     """The model writes something else than its grammar allows: the engine has dropped it."""
 
 
+class _Outranked(Exception):
+    """Somebody more urgent waits, and nobody has been told anything yet."""
+
+
 class _LimitReached(Exception):
     """The reply has as many tokens as it may have."""
 
 
 @dataclass(frozen=True, slots=True)
 class Pace:
-    """What holds for every pass: see `LlamaEngine.complete`."""
+    """What holds for every pass: see `LlamaEngine.complete`.
+
+    is_outranked: whether somebody more urgent waits. is_draft: whether nobody sees the reply yet.
+    """
 
     sampling: Mapping[str, Any]
     pause: Callable[[], None]
     is_aborted: Callable[[], bool]
+    is_outranked: Callable[[], bool] = lambda: False
+    is_draft: Callable[[], bool] = lambda: False
 
 
 class LlamaReply:
@@ -72,6 +82,8 @@ class LlamaReply:
         self._input_tokens = len(prompt)
         self._cached_tokens: int | None = None
         self._output_tokens = 0
+        self._known: Collection[str] = ()
+        self._is_cut = False  # the last call, in the middle
         self.hit_limit = False
         self.has_repeated = False
 
@@ -81,7 +93,8 @@ class LlamaReply:
 
     @property
     def usage(self) -> Usage:
-        own = Usage(self._input_tokens, self._cached_tokens or 0, self._output_tokens)
+        cached_tokens = min(self._cached_tokens or 0, self._input_tokens)
+        own = Usage(self._input_tokens, cached_tokens, self._output_tokens)
         return self._before.plus(own)
 
     def read(self) -> None:
@@ -97,18 +110,20 @@ class LlamaReply:
         must_call: bool,
         tag: str,
         may_repeat: bool,
-        knows_calls: bool = True,
+        known: Collection[str] | None,
     ) -> None:
         """Words for `say`, and calls of these tools, if any.
 
         must_call: a call, and nothing else. tag: what the model writes before a call of its own
         accord. may_repeat: whether there may be more than one call. is_enough: ends the words.
-        knows_calls: whether the model may begin one, be there a tool for it or not; a call without
-        a tool is neither made nor said.
+        known: the tools that the model may begin to call, be they among `tools` or not; a call
+        that cannot be made is neither made nor said. None: it knows nothing of calls.
         Raises EngineFailed, and StageError for a call that cannot be made.
         """
+        self._known = known or ()
         try:
-            opening = tag if must_call else self._talk(say, is_enough, is_watched=knows_calls)
+            is_watched = known is not None
+            opening = tag if must_call else self._talk(say, is_enough, is_watched=is_watched)
             while opening is not None and tools:
                 if not self._call(tools, opening, must_call=must_call):
                     return
@@ -117,7 +132,8 @@ class LlamaReply:
                     return
                 opening = self._look_for_call()
         except _LimitReached:
-            self.hit_limit = True
+            # A call that has hardly begun takes nothing from those that are whole.
+            self.hit_limit = self._is_cut or not self._made
 
     # ---- words -------------------------------------------------------------------------------
 
@@ -125,7 +141,7 @@ class LlamaReply:
         self, say: Callable[[str], None], is_enough: Callable[[], bool], *, is_watched: bool
     ) -> str | None:
         """Words, up to the opening of a call or the end."""
-        watch = CallWatch()
+        watch = CallWatch(self._known)
         said = ""
 
         def hear(text: str) -> None:
@@ -148,7 +164,7 @@ class LlamaReply:
 
     def _look_for_call(self) -> str | None:
         """Whether another call follows; words behind a call answer what nobody has said yet."""
-        watch = CallWatch()
+        watch = CallWatch(self._known)
         strayed = False
 
         def hear(text: str) -> None:
@@ -174,11 +190,13 @@ class LlamaReply:
         # Arguments are told as they are written; but when they are whole where the call may prove
         # to be one that was made before, or a misfit because no grammar ensures its schema.
         is_told = is_exact(schema) and not self._made and not self._answered
+        is_told = is_told and not self._pace.is_draft()
         teller = _Teller(self._emit, len(self._made), tool.name)
         try:
             arguments = self._arguments(tool, schema, teller, is_told=is_told)
         except _LimitReached:
             self._made.append((tool.name, teller.written))
+            self._is_cut = True
             teller.tell_rest()
             raise
         if (tool.name, plain(arguments)) in self._answered and not self._made:
@@ -208,10 +226,24 @@ class LlamaReply:
     ) -> str:
         grammar = grammar_of(guided(schema))
         problem = ""
-        for _ in range(MOST_TRIES):
+        yields = tries = 0
+
+        def hear(text: str) -> None:
+            teller.hear(text)
+            if not is_told and yields < MOST_YIELDS and self._pace.is_outranked():
+                raise _Outranked
+
+        while tries < MOST_TRIES:
+            tries += 1
             teller.begin(is_told=is_told)
             try:
-                self._pass(teller.hear, grammar=grammar)
+                self._pass(hear, grammar=grammar)
+            except _Outranked:
+                # Arguments are one quantum: they are written anew once it is their turn again.
+                tries -= 1
+                yields += 1
+                self._pace.pause()
+                continue
             except _NotHeld:
                 # The engine cannot follow this schema at all: try what it can, and judge.
                 grammar = grammar_of(guided(_ANY_OBJECT))
@@ -252,7 +284,8 @@ class LlamaReply:
             if is_first:
                 self._cached_tokens = cached
             is_reading = is_first and not written
-            usage = self._before.plus(Usage(read, cached, 0)) if is_reading else self.usage
+            so_far = Usage(read, min(cached, read), 0)
+            usage = self._before.plus(so_far) if is_reading else self.usage
             self._emit(UsageSoFar(usage))
 
         heard = 0

@@ -35,6 +35,16 @@ def answered(messages: Sequence[Message]) -> set[tuple[str, str]]:
     return found
 
 
+def rounds(messages: Sequence[Message]) -> int:
+    """How often the model has called since the user last spoke, be it one tool or several."""
+    count = 0
+    for message in reversed(messages):
+        if message.role == "user":
+            break
+        count += bool(message.tool_calls)
+    return count
+
+
 def plain(arguments: str) -> str:
     """One form for all JSON texts of one value; what is no JSON stays as it is."""
     try:

@@ -21,7 +21,12 @@ from pipelines.stages.context_window import (
     fit,
 )
 from pipelines.stages.llm_openai_calls import Demand
-from pipelines.stages.llm_openai_client import DRAIN_TIMEOUT_S, ChatClient, OpenAIWriterOptions
+from pipelines.stages.llm_openai_client import (
+    DRAIN_TIMEOUT_S,
+    TOOLS_REFUSED,
+    ChatClient,
+    OpenAIWriterOptions,
+)
 from pipelines.stages.llm_openai_wire import (
     Answer,
     Nonsense,
@@ -51,8 +56,9 @@ NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 class OpenAIWriter(AsyncStage[WriteRequest, WriteOutput]):
     """Streams `/chat/completions`. Codes: llm_unreachable, llm_unauthorised, llm_not_found,
-    llm_rate_limited, llm_refused, llm_server_error, llm_nonsense, llm_broke_off, llm_timeout,
-    llm_bad_tool_schema, tool_call_not_made, tool_call_invalid, context_length_exceeded.
+    llm_rate_limited, llm_refused, llm_tools_refused, llm_server_error, llm_nonsense,
+    llm_broke_off, llm_timeout, llm_bad_tool_schema, tool_call_not_made, tool_call_invalid,
+    context_length_exceeded.
     """
 
     def __init__(self, options: OpenAIWriterOptions, name: str = "llm") -> None:
@@ -78,20 +84,28 @@ class OpenAIWriter(AsyncStage[WriteRequest, WriteOutput]):
             yield Finished(FinishReason.LENGTH)  # its cache is its own affair
             return
         answer = self._demand(request) if demands_call(request) else self._fitted(request)
+        allowed = _AllowedCalls(request)
         async with aclosing(answer) as outputs:
             async for output in outputs:
-                if not isinstance(output, ToolCallDelta) or _is_allowed(request, output.index):
-                    yield output
+                passed = allowed.pass_on(output) if isinstance(output, ToolCallDelta) else output
+                if passed is not None:
+                    yield passed
 
     # ---- demanded calls ----------------------------------------------------------------------
 
     async def _demand(self, request: WriteRequest) -> AsyncGenerator[WriteOutput]:
         """A call that fits its schema, if need be at the second try, or an error."""
         demand = Demand(request)
-        async with aclosing(self._gather(request, {}, demand)) as signs:
-            async for sign in signs:
-                yield sign
-        problem = demand.problem()
+        problem: StageError | None = None
+        try:
+            async with aclosing(self._gather(request, {}, demand)) as signs:
+                async for sign in signs:
+                    yield sign
+        except StageError as error:
+            if error.code != TOOLS_REFUSED:
+                raise
+            problem = error  # what such a server is told without tools, it may do
+        problem = problem or demand.problem()
         if problem is not None:
             asked, schema = demand.repair()
             try:
@@ -129,12 +143,16 @@ class OpenAIWriter(AsyncStage[WriteRequest, WriteOutput]):
     ) -> AsyncGenerator[WriteOutput]:
         """The answer to as much of the conversation as the model can read."""
         tries = itertools.count(1)
-        sent = self._cut(request)
+        room = self._room_tokens
+        sent = _cut(request, room)
         while True:
             has_begun = False
             try:
                 async with aclosing(self._answered(sent, extra)) as outputs:
                     async for output in outputs:
+                        if not has_begun:
+                            # Only what a server has taken tells others what it takes.
+                            self._room_tokens = _least(self._room_tokens, room)
                         has_begun = True
                         yield output
                 return
@@ -142,22 +160,10 @@ class OpenAIWriter(AsyncStage[WriteRequest, WriteOutput]):
                 is_long = error.code == CONTEXT_EXCEEDED and request.truncation.may_drop
                 if has_begun or not is_long or next(tries) == MOST_CUTS:
                     raise
-                size = estimated_size(sent.messages)
-                self._room_tokens = min(self._room_tokens or size, int(size * ROOM_OF_REFUSED))
-                before, sent = sent, self._cut(request)
+                room = _least(room, int(estimated_size(sent.messages) * ROOM_OF_REFUSED))
+                before, sent = sent, _cut(request, room)
                 if len(sent.messages) == len(before.messages):
                     raise
-
-    def _cut(self, request: WriteRequest) -> WriteRequest:
-        """The request with the messages that probably fit; the last word is the server's."""
-        if not request.truncation.may_drop:
-            return request
-        room = self._room_tokens
-        try:
-            kept = fit(request.messages, room, estimated_tokens, request.truncation)
-        except ContextTooSmall:
-            return request
-        return replace(request, messages=kept)
 
     # ---- one request -------------------------------------------------------------------------
 
@@ -173,6 +179,7 @@ class OpenAIWriter(AsyncStage[WriteRequest, WriteOutput]):
         answer = Answer(request.request_id)
         told = Usage()
         chars = 0
+        shown_s = began_s
         deadline_s = began_s + self._options.first_token_timeout_ms / 1000
         last_s = began_s + self._options.reply_timeout_ms / 1000
         async with aclosing(client.events(body, deadline_s)) as events:
@@ -190,11 +197,14 @@ class OpenAIWriter(AsyncStage[WriteRequest, WriteOutput]):
                 for output in _read(client, answer, data):
                     text = output.text if isinstance(output, TextDelta) else output.arguments
                     chars += len(text)
+                    shown_s = loop.time()
                     yield output
-                if answer.usage != told and answer.reason is None:
+                is_quiet = answer.held_chars and loop.time() - shown_s >= SIGN_OF_LIFE_S
+                if is_quiet or (answer.usage != told and answer.reason is None):
                     told = answer.usage
+                    shown_s = loop.time()
                     yield UsageSoFar(told)
-                if chars > self._options.output_limit_chars:
+                if chars + answer.held_chars > self._options.output_limit_chars:
                     answer.reason = FinishReason.LENGTH
                     break
                 if answer.reason is not None:
@@ -218,10 +228,39 @@ class OpenAIWriter(AsyncStage[WriteRequest, WriteOutput]):
                     pass
 
 
-def _is_allowed(request: WriteRequest, index: int) -> bool:
-    """Whether a call may be made, whatever the server makes of what it was told."""
-    is_one_too_many = index > 0 and not request.parallel_tool_calls
-    return request.tool_choice != "none" and not is_one_too_many
+class _AllowedCalls:
+    """Lets the calls through that may be made, whatever the server makes of what it was told."""
+
+    def __init__(self, request: WriteRequest) -> None:
+        self._names = {tool.name for tool in request.tools}
+        self._may_call = request.tool_choice != "none"
+        self._may_repeat = request.parallel_tool_calls
+        self._places: dict[int, int | None] = {}
+
+    def pass_on(self, piece: ToolCallDelta) -> ToolCallDelta | None:
+        if piece.index not in self._places:
+            made = sum(place is not None for place in self._places.values())
+            may_call = self._may_call and (self._may_repeat or made == 0)
+            is_allowed = may_call and piece.name in self._names
+            self._places[piece.index] = made if is_allowed else None
+        place = self._places[piece.index]
+        return None if place is None else replace(piece, index=place)
+
+
+def _cut(request: WriteRequest, room_tokens: int | None) -> WriteRequest:
+    """The request with the messages that probably fit; the last word is the server's."""
+    if not request.truncation.may_drop:
+        return request
+    try:
+        kept = fit(request.messages, room_tokens, estimated_tokens, request.truncation)
+    except ContextTooSmall:
+        return request
+    return replace(request, messages=kept)
+
+
+def _least(room_tokens: int | None, other_tokens: int | None) -> int | None:
+    rooms = [room for room in (room_tokens, other_tokens) if room is not None]
+    return min(rooms) if rooms else None
 
 
 def _read(client: ChatClient, answer: Answer, data: str) -> list[TextDelta | ToolCallDelta]:

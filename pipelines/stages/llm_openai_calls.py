@@ -7,6 +7,7 @@ schema. So the answer to a demand is read to its end before any of it counts.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, cast
@@ -26,6 +27,8 @@ from pipelines.types import (
 )
 
 _REPAIR = "Call {what} now. Answer only with {form}, as JSON that fits its schema."
+
+_FENCED = re.compile(r"```(?:json)?\s*(.*?)\s*```", re.DOTALL | re.IGNORECASE)
 
 
 @dataclass(slots=True)
@@ -147,7 +150,8 @@ class Demand:
             schema, form = _schema_of_choice(aim), '{"name": ..., "arguments": {...}}'
             what = "one of the functions"
         told = "\n".join(_told(tool) for tool in aim)
-        ask = Message("system", f"{_REPAIR.format(what=what, form=form)}\n{told}")
+        # As the user's: many templates take a system message at the beginning alone.
+        ask = Message("user", f"{_REPAIR.format(what=what, form=form)}\n{told}")
         request = WriteRequest(
             request_id=self.request.request_id,
             messages=(*self.request.messages, ask),
@@ -158,9 +162,10 @@ class Demand:
         return request, {"response_format": {"type": "json_schema", "json_schema": answer}}
 
     def _take_repair(self, outputs: Sequence[WriteOutput]) -> None:
-        text = "".join(output.text for output in outputs if isinstance(output, TextDelta))
+        said = "".join(output.text for output in outputs if isinstance(output, TextDelta))
+        text = _unfenced(said)
         aim = self._aim
-        name, arguments = aim[0].name, text.strip()
+        name, arguments = aim[0].name, text
         if len(aim) > 1:
             try:
                 value: Any = json.loads(text)
@@ -172,6 +177,12 @@ class Demand:
             name = str(called.get("name"))
             arguments = json.dumps(called.get("arguments"), ensure_ascii=False)
         self.calls = [_Call(f"call_{self.request.request_id}_0", name, arguments)]
+
+
+def _unfenced(text: str) -> str:
+    """A JSON text without the fence that many models put around it."""
+    fenced = _FENCED.fullmatch(text.strip())
+    return fenced[1] if fenced is not None else text.strip()
 
 
 def _told(tool: ToolSpec) -> str:

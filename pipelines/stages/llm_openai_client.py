@@ -12,13 +12,20 @@ from typing import Any, cast
 import httpx
 
 from pipelines.stages.context_window import context_exceeded
-from pipelines.stages.llm_openai_wire import error_text, is_context_error, retry_after_s
+from pipelines.stages.llm_openai_wire import (
+    error_text,
+    is_context_error,
+    is_tool_error,
+    retry_after_s,
+)
 from pipelines.types import StageError
 
 LINE_LIMIT_BYTES = 1 << 20  # an event is some hundred bytes; a body without lines must not pile up
 ERROR_LIMIT_BYTES = 8192  # as much of an error's body as can matter
 DRAIN_TIMEOUT_S = 1.0  # the end of an answer comes with its last event, or is not worth waiting for
 CONTEXT_STATUSES = (400, 413, 422, 500)  # with which servers refuse what is too long
+TOOL_STATUSES = (400, 404, 422, 500, 501)  # with which they refuse tools
+TOOLS_REFUSED = "llm_tools_refused"
 RETRIED_STATUSES = (429, 500, 502, 503, 504)  # of a server that may do better in a moment
 CONNECTION_LIMIT = 512  # more replies at once than one server process can speak
 # Where users write the URL, for what is said to them.
@@ -83,7 +90,7 @@ class ChatClient:
                             await asyncio.sleep(delay_s)
                             continue
                     if response.status_code != 200:
-                        raise await self._status_error(response)
+                        raise await self._status_error(response, has_tools="tools" in body)
                     async with aclosing(self._lines(response)) as lines:
                         async for data in lines:
                             has_begun = True
@@ -129,7 +136,7 @@ class ChatClient:
         fits = fits and asyncio.get_running_loop().time() + delay_s < deadline_s
         return delay_s if fits else None
 
-    async def _status_error(self, response: httpx.Response) -> StageError:
+    async def _status_error(self, response: httpx.Response, *, has_tools: bool) -> StageError:
         body = b""
         # The status says enough, should its explanation come late, or never whole.
         with suppress(TimeoutError, httpx.HTTPError):
@@ -144,6 +151,12 @@ class ChatClient:
         if status in CONTEXT_STATUSES and is_context_error(text):
             return context_exceeded(said)
         said = f"answered {status}" + (f": {said}" if said else "")
+        if has_tools and status in TOOL_STATUSES and is_tool_error(text):
+            advice = (
+                "It does not take the session's tools as they are: have that server call tools (a "
+                "flag at its start, or a model made for it), or take them out of the session."
+            )
+            return self.error(TOOLS_REFUSED, f"{said}. {advice}")
         match status:
             case 401 | 403:
                 return self.error("llm_unauthorised", f"{said}. Check the model's API key.")

@@ -11,6 +11,7 @@ from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import Any
 
+from pipelines.stages.llm_openai_pieces import CallPieces
 from pipelines.text.characters import CharacterJoiner, whole_characters
 from pipelines.text.reasoning import ReasoningFilter
 from pipelines.types import (
@@ -106,13 +107,6 @@ def _tool_choice(choice: str) -> str | dict[str, Any]:
 
 
 @dataclass(slots=True)
-class _Call:
-    index: int  # the server's own
-    call_id: str
-    arguments: CharacterJoiner = field(default_factory=CharacterJoiner)
-
-
-@dataclass(slots=True)
 class Answer:
     """What has been read of a streamed answer.
 
@@ -126,7 +120,15 @@ class Answer:
     _text: CharacterJoiner = field(default_factory=CharacterJoiner)
     _reasoning: ReasoningFilter = field(default_factory=ReasoningFilter)
     _refuses: bool = False  # the model declines; what it says instead is its answer
-    _calls: list[_Call] = field(default_factory=list["_Call"])
+    _calls: CallPieces = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._calls = CallPieces(self.request_id)
+
+    @property
+    def held_chars(self) -> int:
+        """Of calls that wait for the end of the one before them."""
+        return self._calls.held_chars
 
     def read(self, data: str) -> list[TextDelta | ToolCallDelta]:
         """One event's data, a JSON text. Raises Nonsense or Refusal."""
@@ -142,6 +144,8 @@ class Answer:
         if isinstance(usage := event.get("usage"), dict):
             self.usage = _usage(usage)
         choices = event.get("choices")
+        if choices is None and ("choices" in event or _is_aside(event)):
+            choices = []
         if not isinstance(choices, list):
             raise Nonsense(f"an event without choices: {excerpt(data)}")
         # The last event has the usage alone. Only the first of several answers is spoken.
@@ -161,10 +165,11 @@ class Answer:
             return FinishReason.CONTENT_FILTER
         return self.reason or FinishReason.STOP
 
-    def rest(self) -> list[TextDelta]:
+    def rest(self) -> list[TextDelta | ToolCallDelta]:
         """What was held back, once the answer has ended."""
         text = self._reasoning.finish()
-        return [TextDelta(text)] if text else []
+        is_cut = self.ending in (FinishReason.LENGTH, FinishReason.CONTENT_FILTER)
+        return [*([TextDelta(text)] if text else []), *self._calls.rest(is_cut=is_cut)]
 
     def _read_delta(self, delta: dict[str, Any]) -> list[TextDelta | ToolCallDelta]:
         outputs: list[TextDelta | ToolCallDelta] = []
@@ -172,39 +177,15 @@ class Answer:
         if text := self._reasoning.feed(self._text.feed(content)):
             outputs.append(TextDelta(text))
         self._refuses = self._refuses or bool(delta.get("refusal"))
-        pieces = delta.get("tool_calls")
-        for place, piece in enumerate(pieces if isinstance(pieces, list) else []):
-            if isinstance(piece, dict):
-                outputs.append(self._read_call(piece, place))
+        outputs += self._calls.read(delta)
         reasoning = delta.get("reasoning_content") or delta.get("reasoning")
-        self.alive = bool(outputs) or bool(reasoning) or bool(content)
+        self.alive = self._calls.alive or bool(outputs or reasoning or content)
         return outputs
 
-    def _read_call(self, piece: dict[str, Any], place: int) -> ToolCallDelta:
-        index = piece.get("index")
-        index = index if isinstance(index, int) else place
-        call_id = piece.get("id")
-        call_id = whole_characters(call_id) if isinstance(call_id, str) else ""
-        function = piece.get("function")
-        function = function if isinstance(function, dict) else {}
-        arguments = function.get("arguments")
-        if isinstance(arguments, dict):  # some servers send the object instead of its text
-            arguments = json.dumps(arguments)
-        arguments = arguments if isinstance(arguments, str) else ""
-        # Some servers give every call of an answer index 0: a new id makes a new call.
-        known = [number for number, call in enumerate(self._calls) if call.index == index]
-        if known and (not call_id or self._calls[known[-1]].call_id == call_id):
-            arguments = self._calls[known[-1]].arguments.feed(arguments)
-            return ToolCallDelta(known[-1], "", "", arguments)
-        name = function.get("name")
-        if not isinstance(name, str) or not name:
-            raise Nonsense("a tool call without a name")
-        number = len(self._calls)
-        call = _Call(index, call_id or f"call_{self.request_id}_{number}")
-        self._calls.append(call)
-        return ToolCallDelta(
-            number, call.call_id, whole_characters(name), call.arguments.feed(arguments)
-        )
+
+def _is_aside(event: dict[str, Any]) -> bool:
+    """An event that tells nothing of an answer: a count alone, or a sign of life."""
+    return isinstance(event.get("usage"), dict) or event.get("type") == "ping"
 
 
 def _content(delta: dict[str, Any]) -> str:
@@ -257,16 +238,33 @@ def excerpt(text: str, most_chars: int = 160) -> str:
     return line if len(line) <= most_chars else f"{line[:most_chars]}…"
 
 
+# How servers say that a conversation is too long: OpenAI and those that follow it, vLLM, TGI,
+# Gemini, Anthropic, Groq.
 _TOO_LONG = re.compile(
-    r"context[_ -]?(length|window|size)|maximum (context|prompt|input)|too many (input )?tokens"
-    r"|(prompt|input|request) (is )?too (long|large)",
+    r"context[_ -]?(length|window|size|limit)|maximum (context|prompt|input)"
+    r"|too many (input )?tokens|(prompt|input|request) (is )?too (long|large)"
+    r"|longer than the maximum model length"
+    r"|inputs?`? tokens \+ `?max_new_tokens`? must be|must have less than \d+ tokens"
+    r"|exceeds the maximum number of tokens allowed|reduce the length of the messages",
     re.IGNORECASE,
+)
+# A limit of the answer alone is not met by a shorter conversation.
+_ANSWER_TOO_LONG = re.compile(r"\W*max_(completion_)?tokens\b.{0,40}is too large", re.IGNORECASE)
+_TOOLS_REFUSED = re.compile(
+    r"\btools?\b|tool[_-](choice|call|use)|function[ _-]call", re.IGNORECASE
 )
 
 
 def is_context_error(body: str) -> bool:
     """Whether a refusal says that the conversation is longer than the model can read."""
+    if _ANSWER_TOO_LONG.match(error_text(body)):
+        return False
     return _TOO_LONG.search(body) is not None
+
+
+def is_tool_error(body: str) -> bool:
+    """Whether the refusal of a request with tools is about them."""
+    return _TOOLS_REFUSED.search(body) is not None
 
 
 def _usage(usage: dict[str, Any]) -> Usage:

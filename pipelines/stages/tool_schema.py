@@ -11,6 +11,7 @@ from typing import Any, NoReturn, cast
 
 import jsonschema_rs
 
+from pipelines.stages.schema_bounds import SchemaBounds
 from pipelines.types import StageError, ToolSpec
 
 BACKTRACK_LIMIT = 100_000  # steps of one pattern: a hostile one must not hold a core
@@ -31,6 +32,7 @@ class Parameters:
     def __init__(self, parameters_json: str) -> None:
         self.schema = _object_schema(parameters_json)
         try:
+            self._bounds = SchemaBounds(self.schema)
             # No reference is fetched: a schema must not make this server ask another one.
             self._validator = jsonschema_rs.validator_for(
                 self.schema,
@@ -49,6 +51,8 @@ class Parameters:
             return "they are no JSON text"
         if not isinstance(value, dict):
             return "they are no JSON object"
+        if not self._bounds.is_payable(_depth(cast("object", value))):
+            return "they are nested too deep for these parameters"
         try:
             error = next(iter(self._validator.iter_errors(value)), None)
         except (ValueError, jsonschema_rs.ReferencingError) as failure:
@@ -95,6 +99,22 @@ def _object_schema(parameters_json: str) -> dict[str, Any]:
     if types != "object" and not (isinstance(types, list) and "object" in types):
         raise BadSchema(f"arguments are an object, and its type is {json.dumps(types)}")
     return {**schema, "type": "object"}
+
+
+def _depth(value: object) -> int:
+    """How deep a JSON value is nested; what is no list and no object is 0 deep."""
+    depth = 0
+    inside = [value]
+    while True:
+        listed = [entry for entry in inside if isinstance(entry, list | dict)]
+        if not listed:
+            return depth
+        depth += 1
+        inside = [
+            below
+            for entry in listed
+            for below in (entry.values() if isinstance(entry, dict) else entry)
+        ]
 
 
 def _refuse(uri: str) -> NoReturn:

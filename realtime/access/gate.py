@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from realtime.access.denial import Denied
 from realtime.access.keyring import KeyRing, Pass
 from realtime.access.keys import find_key
-from realtime.access.origins import is_allowed_origin
+from realtime.access.origins import is_allowed_origin, is_local_host
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +34,17 @@ class Gate:
         """Let a key in, for what client secrets may not do. Raises Denied."""
         self._check_origin(headers)
         return self.ring.admit_key(find_key(headers.get("authorization"), ()))
+
+    def admit_reader(self, headers: Mapping[str, str]) -> None:
+        """Let whoever only reads what a server without keys tells everybody. Raises Denied."""
+        host = headers.get("host")
+        if self.loopback and self.ring.is_open and not is_local_host(host, self.origins):
+            raise Denied(
+                403,
+                "host_not_allowed",
+                f"This server is not {str(host)[:80]}: use http://127.0.0.1 or http://localhost "
+                "with its port; its operator can allow other names under server.origins.",
+            )
 
     def _check_origin(self, headers: Mapping[str, str]) -> None:
         origin = headers.get("origin")

@@ -9,6 +9,9 @@ from realtime.commands.errors import USAGE, CommandError
 from realtime.settings import Server
 
 BACKLOG = 128  # connections that may wait while models load
+# How long the other end may leave what was sent to it unacknowledged, or unread: a client that has
+# stopped to read keeps nothing of the server after that. Connections inherit it.
+UNREAD_LIMIT_MS = 20_000
 
 
 def require_keys(server: Server) -> None:
@@ -35,7 +38,7 @@ def bind(host: str, port: int) -> socket.socket:
     """A listening TCP socket. Raises CommandError, which says what is in the way."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
-        return socket.create_server((host, port), family=family, backlog=BACKLOG)
+        listener = socket.create_server((host, port), family=family, backlog=BACKLOG)
     except OSError as error:
         match error.errno:
             case errno.EADDRINUSE:
@@ -47,3 +50,6 @@ def bind(host: str, port: int) -> socket.socket:
             case _:
                 problem = f"cannot listen on port {port} of {host}: {error}"
         raise CommandError(problem) from error
+    if hasattr(socket, "TCP_USER_TIMEOUT"):
+        listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, UNREAD_LIMIT_MS)
+    return listener

@@ -23,16 +23,20 @@ from realtime.app import App, create_app
 from realtime.commands.errors import OK, CommandError
 from realtime.commands.listening import bind, describe_admission, require_keys
 from realtime.commands.tls import load_tls
+from realtime.http.request_protocol import RequestProtocol
 from realtime.settings import Server, Settings
+from realtime.transports.socket_protocol import SocketProtocol
 
 BYTES_PER_MIB = 2**20
 PING_INTERVAL_S = 20.0  # as OpenAI's clients do
 PING_TIMEOUT_S = 20.0
-# What uvicorn logs as errors of the server: a refused handshake, and text that is not UTF-8.
+# What uvicorn logs as if it were the server's fault, a line for every stranger that tries a port.
 CLIENT_FAULTS = frozenset(
     {
         "ASGI callable returned without completing handshake.",
+        "Invalid HTTP request received.",
         "Invalid UTF-8 sequence received from client.",
+        "Unsupported upgrade request.",
     }
 )
 CLOSE_TIMEOUT_S = 3  # for connections that are still open when the conversations have ended
@@ -77,9 +81,9 @@ async def _serve(
         _spare_the_collector()
         tell(f"Parley is ready at {url} after {time.monotonic() - begin_s:.1f} s (Ctrl-C stops it)")
 
-    tell(describe_admission(settings.server))
     stopping = StopRequests(tell)
     with stopping.heard():
+        tell(describe_admission(settings.server))
         app = create_app(settings, on_progress=tell, on_ready=tell_ready)
         await asyncio.sleep(0)  # for signals that came meanwhile
         if stopping.count:
@@ -104,7 +108,8 @@ def _configure(app: App, settings: Settings, tls: ssl.SSLContext | None) -> uvic
     server_log.addFilter(lambda record: record.msg not in CLIENT_FAULTS)
     return uvicorn.Config(
         app.asgi,
-        ws="websockets-sansio",
+        http=RequestProtocol,
+        ws=SocketProtocol,
         ws_max_size=settings.limits.message_mib * BYTES_PER_MIB,
         ws_ping_interval=PING_INTERVAL_S,
         ws_ping_timeout=PING_TIMEOUT_S,

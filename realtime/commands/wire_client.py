@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import base64
 import json
+import ssl
 import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -26,6 +27,7 @@ WIRE_RATE_HZ = 24_000  # audio/pcm of the protocol: 16-bit little-endian mono
 CHUNK_MS = 20  # what browsers and telephones send at a time
 OPEN_TIMEOUT_S = 10.0
 ENDPOINT_PATH = "/v1/realtime"
+WRONG_NAME_CODES = (62, 64)  # OpenSSL's X509_V_ERR_HOSTNAME_MISMATCH and _IP_ADDRESS_MISMATCH
 DEFAULT_URL = f"ws://127.0.0.1:8000{ENDPOINT_PATH}"
 
 Pcm = npt.NDArray[np.int16]
@@ -105,8 +107,7 @@ async def open_client(url: str, key: str | None = None) -> AsyncIterator[WireCli
     Raises CommandError, whose message says what to do, when no conversation comes about.
     """
     headers = {"Authorization": f"Bearer {key}"} if key else {}
-    _require_path(url)
-    is_local = urlsplit(url).hostname in ("127.0.0.1", "localhost", "::1")
+    is_local = _host_of(url) in ("127.0.0.1", "localhost", "::1")
     try:
         socket = await connect(
             url,
@@ -117,13 +118,13 @@ async def open_client(url: str, key: str | None = None) -> AsyncIterator[WireCli
             proxy=None if is_local else True,
         )
     except InvalidURI as error:
-        raise CommandError(
-            f"{url} is no WebSocket address; write it as {DEFAULT_URL}", USAGE
-        ) from error
+        raise _no_address(url) from error
     except InvalidStatus as error:
         raise CommandError(_refusal(url, error, key)) from error
     except InvalidHandshake as error:
         raise CommandError(f"{url} does not speak the realtime protocol: {error}") from error
+    except ssl.SSLError as error:
+        raise CommandError(_distrust(url, error)) from error
     except (OSError, TimeoutError, EOFError) as error:
         raise CommandError(
             f"no server answers at {url} ({error or 'timed out'}); start one with: make serve"
@@ -132,11 +133,30 @@ async def open_client(url: str, key: str | None = None) -> AsyncIterator[WireCli
         yield WireClient(socket)
 
 
-def _require_path(url: str) -> None:
-    parts = urlsplit(url)
+def _host_of(url: str) -> str | None:
+    """The host of an address that has one and a path. Raises CommandError."""
+    try:
+        parts = urlsplit(url)
+        _ = parts.port  # a number, or it raises
+    except ValueError as error:
+        raise _no_address(url) from error
     if parts.scheme in ("ws", "wss") and parts.netloc and parts.path in ("", "/"):
         whole = parts._replace(path=ENDPOINT_PATH).geturl()
         raise CommandError(f"{url} lacks the path {ENDPOINT_PATH}; write it as {whole}", USAGE)
+    return parts.hostname
+
+
+def _no_address(url: str) -> CommandError:
+    return CommandError(f"{url} is no WebSocket address; write it as {DEFAULT_URL}", USAGE)
+
+
+def _distrust(url: str, error: ssl.SSLError) -> str:
+    if not isinstance(error, ssl.SSLCertVerificationError):
+        return f"{url} does not speak TLS as wss:// needs it ({error.reason}); is it ws://?"
+    why = f"the certificate of {url} is not trusted ({error.verify_message})"
+    if error.verify_code in WRONG_NAME_CODES:
+        return f"{why}: use a name that it holds"
+    return f"{why}: name the file of the authority that signed it, or its own, in $SSL_CERT_FILE"
 
 
 def _ended(closed: ConnectionClosed) -> CommandError:

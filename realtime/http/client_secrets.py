@@ -21,8 +21,9 @@ from realtime.protocol.json_text import Unreadable, read_object
 from realtime.protocol.problems import Problem, first_problem
 from realtime.protocol.session_view import session_view
 from realtime.protocol.wire_model import WireModel
-from realtime.session.bounds import Bounds, find_excess_in_patch
+from realtime.session.bounds import Bounds, find_excess_in_update
 from realtime.session.settings import SessionSettings, SessionType, SettingsPatch
+from realtime.session.tools import unknown_tool
 
 MAX_BODY_BYTES = 64 * 1024  # far more than a secret can hold
 BODY_TIMEOUT_S = 10.0  # for a client that says it sends a body and does not
@@ -67,14 +68,15 @@ def create_client_secret_route(
         """200 with {value, expires_at, session}; the session is whole, defaults and all."""
         try:
             maker = gate.admit_key(request.headers)
-            wanted, patch = _read(await _body_of(request), bounds)
+            wanted, patch = _read(await _body_of(request))
+            session = _session_of(wanted)
+            usual = defaults(SessionType(session["type"]), session.get("model"))
+            settings = _patched(usual, patch, bounds)
             secret, value = _sign(gate, maker, wanted)
         except Denied as denied:
             return denial_response(denied)
         except _Refused as refused:
             return refused.response
-        kind = SessionType(secret.session["type"])
-        settings = defaults(kind, secret.session.get("model")).patched(patch)
         answer = {
             "value": value,
             "expires_at": secret.expires_at_s,
@@ -102,7 +104,7 @@ async def _body_of(request: Request) -> bytes:
     return bytes(body)
 
 
-def _read(body: bytes, bounds: Bounds) -> tuple[SecretRequest, SettingsPatch]:
+def _read(body: bytes) -> tuple[SecretRequest, SettingsPatch]:
     try:
         fields: dict[str, Any] = read_object(body.decode()) if body.strip() else {}
         wanted = SecretRequest.model_validate(fields)
@@ -111,16 +113,27 @@ def _read(body: bytes, bounds: Bounds) -> tuple[SecretRequest, SettingsPatch]:
         raise _refusal(Problem("invalid_json", why, None)) from None
     except Unreadable as error:
         why = f"The request body cannot be read. {error.problem.message}"
-        raise _refusal(Problem("invalid_json", why, None)) from None
+        is_json = error.problem.code == "invalid_value"
+        code = error.problem.code if is_json else "invalid_json"
+        raise _refusal(Problem(code, why, None)) from None
     except ValidationError as error:
         raise _refusal(first_problem(error)) from None
     patch = decode_session(_session_of(wanted))
     if isinstance(patch, Problem):
         raise _refusal(patch)
-    excess = find_excess_in_patch(bounds, patch)
+    return wanted, patch
+
+
+def _patched(usual: SessionSettings, patch: SettingsPatch, bounds: Bounds) -> SessionSettings:
+    """The session, under the rules of `session.update`."""
+    settings = usual.patched(patch)
+    excess = find_excess_in_update(bounds, patch, settings)
     if excess is not None:
         raise _refusal(Problem(excess.code, excess.message, excess.param))
-    return wanted, patch
+    unknown = unknown_tool(settings.tool_choice, settings.tools)
+    if unknown is not None:
+        raise _refusal(Problem("invalid_value", unknown, "session.tool_choice"))
+    return settings
 
 
 def _sign(gate: Gate, maker: Pass, wanted: SecretRequest) -> tuple[ClientSecret, str]:

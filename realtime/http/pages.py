@@ -10,7 +10,10 @@ from starlette.types import Scope
 
 PAGE_HEADERS = {
     "Cache-Control": "no-cache",  # ask each time whether it changed: the files are small
-    "Content-Security-Policy": "default-src 'self'; connect-src 'self' ws: wss:",
+    "Content-Security-Policy": (
+        # No frame: a page around it could lay its own words over the microphone's button.
+        "default-src 'self'; connect-src 'self' ws: wss:; frame-ancestors 'none'"
+    ),
     "X-Content-Type-Options": "nosniff",
     "Referrer-Policy": "no-referrer",
 }

@@ -8,7 +8,7 @@ from fastapi import APIRouter, Request
 from starlette.responses import JSONResponse
 
 from realtime.access.denial import Denied
-from realtime.access.keyring import KeyRing
+from realtime.access.gate import Gate
 from realtime.access.keys import find_key
 from realtime.http.answers import denial_response
 from realtime.http.readiness import Phase, Readiness
@@ -18,14 +18,18 @@ def create_routes(
     readiness: Readiness,
     model: Callable[[], str],
     live: Callable[[], Mapping[str, object]],
-    ring: KeyRing,
+    gate: Gate,
 ) -> APIRouter:
     """model: the language model's name. live: what runs now, for `/health`."""
     router = APIRouter()
 
     @router.get("/health")
-    async def health() -> JSONResponse:
+    async def health(request: Request) -> JSONResponse:
         """200 once everything is loaded; 503 before, with what is loading, and while stopping."""
+        try:
+            gate.admit_reader(request.headers)
+        except Denied as denied:
+            return denial_response(denied)
         body: dict[str, object] = {"status": str(readiness.phase), **live()}
         if readiness.phase is Phase.LOADING:
             body["loading"] = readiness.detail
@@ -34,7 +38,8 @@ def create_routes(
     @router.get("/v1/models")
     async def models(request: Request) -> JSONResponse:
         try:
-            ring.admit_key(find_key(request.headers.get("authorization"), ()))
+            gate.admit_reader(request.headers)
+            gate.ring.admit_key(find_key(request.headers.get("authorization"), ()))
         except Denied as denied:
             return denial_response(denied)
         entry = {"id": model(), "object": "model", "created": 0, "owned_by": "parley"}

@@ -11,7 +11,7 @@ from realtime.protocol.formats import WIRE_FORMATS, Coding
 from realtime.protocol.json_text import compact
 from realtime.protocol.opus_library import HOW_TO_INSTALL, has_opus
 from realtime.protocol.problems import Invalid, Problem, invalid, unsupported, wrong_type
-from realtime.protocol.wire_model import WireModel, object_of, tagged, word_of
+from realtime.protocol.wire_model import FIRST_FAULT, WireModel, object_of, tagged, word_of
 from realtime.session.settings import (
     AudioFormat,
     Eagerness,
@@ -79,12 +79,15 @@ def read_turn_detection(value: object) -> TurnDetection:
     return SemanticVad(eagerness=eagerness, **given)
 
 
+Words = Annotated[list[str], FIRST_FAULT]
+
+
 class TranscriptionSchema(WireModel):
     model: str | None = None
     language: str | None = None
     prompt: str | None = None
-    languages: list[str] | None = None
-    keywords: list[str] | None = None
+    languages: Words | None = None
+    keywords: Words | None = None
     delay: Literal["minimal", "low", "medium", "high", "xhigh"] | None = None
 
 

@@ -26,6 +26,7 @@ MAX_ID_CHARACTERS = 128  # ids are echoed in every event that concerns their ite
 MAX_NAME_CHARACTERS = 128  # as of the tools that can be called
 # Items are sent back whole, and well-known clients refuse messages above 8 MiB.
 MAX_ITEM_BYTES = 7 * 2**20
+MAX_PARTS = 1000  # far more than anybody writes; every part costs memory, even an empty one
 
 _NO_MCP = "MCP items have no use here: MCP servers are not called by this server."
 _ITEM_HINTS = {
@@ -49,6 +50,9 @@ def _reserved_id(path: str) -> Problem:
 
 ItemId = Annotated[str, Field(min_length=1, max_length=MAX_ID_CHARACTERS)]
 NewItemId = Annotated[ItemId, AfterValidator(check_id)]
+
+
+_PARTS = Field(max_length=MAX_PARTS, fail_fast=True)
 
 
 class ItemSchema(WireModel):
@@ -83,15 +87,15 @@ class MessageSchema(ItemSchema):
 
 
 class UserMessageSchema(MessageSchema):
-    content: list[Annotated[ReadPart, PlainValidator(read_user_part)]]
+    content: Annotated[list[Annotated[ReadPart, PlainValidator(read_user_part)]], _PARTS]
 
 
 class SystemMessageSchema(MessageSchema):
-    content: list[Annotated[ReadPart, PlainValidator(read_system_part)]]
+    content: Annotated[list[Annotated[ReadPart, PlainValidator(read_system_part)]], _PARTS]
 
 
 class AssistantMessageSchema(MessageSchema):
-    content: list[Annotated[ReadPart, PlainValidator(read_assistant_part)]]
+    content: Annotated[list[Annotated[ReadPart, PlainValidator(read_assistant_part)]], _PARTS]
 
 
 class FunctionCallSchema(ItemSchema):

@@ -1,7 +1,8 @@
 """Reads the JSON of a stranger: bounded in depth and in size, and exact.
 
-Beyond the grammar of RFC 8259 this refuses what would be read differently by different readers or
-could not be echoed: duplicate keys, NaN and infinities, numbers beyond a double, lone surrogates.
+Beyond the grammar of RFC 8259 this refuses what takes too long to read, and what would be read
+differently by different readers or could not be echoed: duplicate keys, NaN and infinities, numbers
+beyond a double, lone surrogates.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from realtime.protocol.problems import Problem, excerpt, type_name
 
 MAX_DEPTH = 64  # JSON Schemas of tools nest about 20 deep; validators must not run out of stack
 MAX_MARKS = 50_000  # reading stays below about 0.1 s, in which nobody else's audio moves
+MAX_STRINGS = 2 * MAX_MARKS  # a mark comes before every member: two strings at most
 MOST_BYTES_PER_CHARACTER = 12  # of what `compact` makes of a text: an escaped pair
 MAX_SEARCHED_CHARACTERS = 64 * 1024  # where an unreadable event's id is looked for; 15 ms at most
 
@@ -31,9 +33,12 @@ def read_object(text: str) -> dict[str, Any]:
     """A JSON object from text. Raises Unreadable, and nothing else."""
     _check_characters(text)
     # Counting is far cheaper than parsing, and 20 MiB of base64 hold none of these marks.
-    openings = text.count("{") + text.count("[")
-    if openings + text.count(",") > MAX_MARKS:
-        raise _not_json(f"it has more than {MAX_MARKS} brackets and commas")
+    openings, commas = _count_marks(text)
+    if openings + commas > MAX_MARKS:
+        bare = _without_strings(text)
+        openings, commas = _count_marks(bare)
+        if openings + commas > MAX_MARKS:
+            raise _too_many_marks()
     try:
         value = _DECODER.decode(text)
     except json.JSONDecodeError as error:
@@ -90,6 +95,19 @@ def find_text(text: str, name: str) -> str | None:
 def compact(value: object) -> str:
     """Any JSON value as the shortest ASCII text, which every transport can carry."""
     return json.dumps(value, separators=(",", ":"), allow_nan=False)
+
+
+def _count_marks(text: str) -> tuple[int, int]:
+    """How many objects and arrays begin, and how many commas there are."""
+    return text.count("{") + text.count("["), text.count(",")
+
+
+def _without_strings(text: str) -> str:
+    """JSON without what it quotes: a table in a tool's output is one value. Raises Unreadable."""
+    bare, strings = _STRING.subn("", text, count=MAX_STRINGS + 1)
+    if strings > MAX_STRINGS:
+        raise _too_many_marks()
+    return bare
 
 
 def _after(text: str, at: int, mark: str) -> int | None:
@@ -174,11 +192,21 @@ def _no_number(_: str) -> None:
 
 
 _LENIENT = json.JSONDecoder(parse_int=_no_number, parse_float=_no_number)
+# Possessive, and content with an end that never comes: takes as long as the text, whatever it is.
+_STRING = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+(?:"|\\?\Z)', re.DOTALL)
 _SPACED = {mark: re.compile(rf"[ \t\r\n]*{re.escape(mark)}[ \t\r\n]*") for mark in "{:,"}
 
 
 def _not_json(why: str) -> Unreadable:
     return Unreadable(Problem("invalid_json", f"The event is not valid JSON: {why}.", None))
+
+
+def _too_many_marks() -> Unreadable:
+    message = (
+        f"The event is too large: outside of its strings it has more than {MAX_MARKS} commas and "
+        "opening brackets. Send less at once, or put the data into one string."
+    )
+    return Unreadable(Problem("invalid_value", message, None))
 
 
 def _too_deep() -> Unreadable:

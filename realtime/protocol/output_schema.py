@@ -13,8 +13,10 @@ from realtime.protocol.wire_model import WireModel, object_of, word_of
 from realtime.session.settings import Modality, Tool, ToolChoice, ToolMode
 
 MAX_OUTPUT_TOKENS = 4096  # the wire's limit; beyond it only "inf"
+MAX_NAME_CHARACTERS = 128  # of a function; calls and choices repeat it
 MAX_TOOLS = 128  # the usual limit of such interfaces; each one is a part of every prompt
 
+MODES = (ToolMode.AUTO, ToolMode.NONE, ToolMode.REQUIRED)  # "tool_choice" in one word
 _NO_MCP = "MCP servers are not called by this server: declare the tools as functions."
 _TOOL_HINTS = {"mcp": _NO_MCP}
 
@@ -42,9 +44,12 @@ def _wrong_modalities(path: str, words: list[str]) -> Problem:
     )
 
 
+ToolName = Annotated[str, Field(min_length=1, max_length=MAX_NAME_CHARACTERS)]
+
+
 class FunctionToolSchema(WireModel):
     type: Literal["function"]
-    name: Annotated[str, Field(min_length=1, max_length=128)]
+    name: ToolName
     description: str | None = None
     parameters: dict[str, Any] | None = None
 
@@ -59,6 +64,8 @@ def read_tool(value: object) -> Tool:
 def check_names(tools: list[Tool]) -> list[Tool]:
     names: set[str] = set()
     for index, tool in enumerate(tools):
+        if tool.name in MODES:
+            raise Invalid(partial(_mode_as_name, name=tool.name), at=(index, "name"))
         if tool.name in names:
             raise Invalid(partial(_same_name, name=tool.name), at=(index, "name"))
         names.add(tool.name)
@@ -69,18 +76,25 @@ def _same_name(path: str, name: str) -> Problem:
     return invalid(path, f"Invalid '{path}': another tool is called '{name}' too.")
 
 
+def _mode_as_name(path: str, name: str) -> Problem:
+    return invalid(
+        path,
+        f"Invalid '{path}': '{name}' is a word of 'tool_choice', from which the function could "
+        "not be told apart. Call it something else.",
+    )
+
+
 class FunctionChoiceSchema(WireModel):
     type: Literal["function"]
-    name: Annotated[str, Field(min_length=1)]
+    name: ToolName
 
 
 def read_tool_choice(value: object) -> ToolChoice:
-    words = (ToolMode.AUTO, ToolMode.NONE, ToolMode.REQUIRED)
     match value:
-        case str() if value in words:
+        case str() if value in MODES:
             return ToolChoice(ToolMode(value))
         case str():
-            raise Invalid(partial(unsupported, value=value, supported=words))
+            raise Invalid(partial(unsupported, value=value, supported=MODES))
         case dict():
             word_of(cast("dict[str, Any]", value), "type", ("function",), _TOOL_HINTS)
             given = FunctionChoiceSchema.model_validate(value)
@@ -116,7 +130,9 @@ def _no_prompts(path: str) -> Problem:
 
 OutputModality = Annotated[Modality, PlainValidator(read_modality)]
 ToolEntry = Annotated[Tool, PlainValidator(read_tool)]
-Tools = Annotated[list[ToolEntry], Field(max_length=MAX_TOOLS), AfterValidator(check_names)]
+Tools = Annotated[
+    list[ToolEntry], Field(max_length=MAX_TOOLS, fail_fast=True), AfterValidator(check_names)
+]
 Choice = Annotated[ToolChoice, PlainValidator(read_tool_choice)]
 MaxOutputTokens = Annotated[int | Literal["inf"], PlainValidator(read_max_output_tokens)]
 Prompt = Annotated[object, PlainValidator(refuse_prompt)]

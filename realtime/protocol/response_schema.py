@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator
+from pydantic import AfterValidator, BeforeValidator
 
 from realtime.protocol.audio_schema import Format, Voice
 from realtime.protocol.item_schema import InputEntry, ItemSchema
@@ -17,7 +17,7 @@ from realtime.protocol.output_schema import (
 )
 from realtime.protocol.problems import Invalid, Problem, invalid
 from realtime.protocol.session_schema import ReasoningSchema
-from realtime.protocol.wire_model import WireModel
+from realtime.protocol.wire_model import FIRST_FAULT, WireModel, members_in
 from realtime.session.items import Item, ItemReference
 from realtime.session.settings import ResponseOptions
 
@@ -27,9 +27,14 @@ MAX_METADATA_KEY_CHARACTERS = 64
 MAX_METADATA_VALUE_CHARACTERS = 512
 
 
-def check_metadata(pairs: dict[str, str]) -> dict[str, str]:
-    if len(pairs) > MAX_METADATA_PAIRS:
+def count_pairs(value: object) -> object:
+    """Before each is looked at: a stranger may send very many."""
+    if len(members_in(value)) > MAX_METADATA_PAIRS:
         raise Invalid(_too_many_pairs)
+    return value
+
+
+def check_metadata(pairs: dict[str, str]) -> dict[str, str]:
     for key, value in pairs.items():
         if len(key) > MAX_METADATA_KEY_CHARACTERS:
             raise Invalid(_long_key)
@@ -52,6 +57,9 @@ def _long_value(path: str) -> Problem:
     return invalid(path, f"Invalid '{path}': expected at most {limit} characters.")
 
 
+Metadata = Annotated[dict[str, str], BeforeValidator(count_pairs), AfterValidator(check_metadata)]
+
+
 class ResponseAudioOutputSchema(WireModel):
     format: Format | None = None
     voice: Voice | None = None
@@ -71,8 +79,8 @@ class ResponseSchema(WireModel):
     tool_choice: Choice | None = None
     max_output_tokens: MaxOutputTokens | None = None
     conversation: Literal["auto", "none"] | None = None
-    metadata: Annotated[dict[str, str], AfterValidator(check_metadata)] | None = None
-    input: list[InputEntry] | None = None
+    metadata: Metadata | None = None
+    input: Annotated[list[InputEntry], FIRST_FAULT] | None = None
     prompt: Prompt | None = None
     reasoning: ReasoningSchema | None = None
     parallel_tool_calls: bool | None = None

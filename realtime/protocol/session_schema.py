@@ -18,7 +18,7 @@ from realtime.protocol.output_schema import (
     Tools,
 )
 from realtime.protocol.problems import Invalid, unsupported, wrong_type
-from realtime.protocol.wire_model import Count, WireModel, tagged
+from realtime.protocol.wire_model import FIRST_FAULT, Count, WireModel, tagged
 from realtime.session.settings import (
     ECHOED,
     SessionType,
@@ -151,7 +151,9 @@ class SessionSchema(WireModel):
 
     type: str
     model: str | None = None
-    include: list[Literal["item.input_audio_transcription.logprobs"]] | None = None
+    include: (
+        Annotated[list[Literal["item.input_audio_transcription.logprobs"]], FIRST_FAULT] | None
+    ) = None
 
     def patch(self) -> SettingsPatch:
         pairs: Pairs = [("type", SessionType(self.type)), *self.pairs()]

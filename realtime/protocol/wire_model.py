@@ -6,13 +6,16 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Annotated, Any, TypeVar, cast
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from realtime.protocol.problems import Invalid, missing, unsupported, wrong_type
+from realtime.protocol.problems import Invalid, missing, unknown, unsupported, wrong_type
 
 MAX_INTEGER = 2**31 - 1  # 24 days of milliseconds; keeps arithmetic on client numbers small
 
 Count = Annotated[int, Field(ge=0, le=MAX_INTEGER)]
+
+# Of every list: one fault is told, and to collect one for each entry of a long list takes seconds.
+FIRST_FAULT = Field(fail_fast=True)
 
 
 class WireModel(BaseModel):
@@ -24,8 +27,23 @@ class WireModel(BaseModel):
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
+    @model_validator(mode="before")
+    @classmethod
+    def _refuse_flood(cls, value: object) -> object:
+        """With more members than there are fields, the first unknown one says enough."""
+        members = members_in(value)
+        if len(members) > len(cls.model_fields):
+            first = next(name for name in members if name not in cls.model_fields)
+            raise Invalid(unknown, at=(first,))
+        return value
+
 
 Model = TypeVar("Model", bound=WireModel)
+
+
+def members_in(value: object) -> dict[str, object]:
+    """Those of a JSON object; anything else has none."""
+    return cast("dict[str, object]", value) if isinstance(value, dict) else {}
 
 
 def object_of(value: object) -> dict[str, Any]:

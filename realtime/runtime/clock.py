@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import math
+from collections.abc import Callable
 from typing import Protocol
 
 
@@ -21,10 +22,15 @@ class Clock(Protocol):
 
 
 class LoopClock:
-    """The running event loop's own time."""
+    """The event loop's own time, of the loop that first asks."""
+
+    def __init__(self) -> None:
+        self._time_s: Callable[[], float] | None = None
 
     def now_ms(self) -> float:
-        return asyncio.get_running_loop().time() * 1000.0
+        if self._time_s is None:
+            self._time_s = asyncio.get_running_loop().time
+        return self._time_s() * 1000.0
 
     async def wait(self, event: asyncio.Event, until_ms: float | None) -> None:
         if event.is_set():

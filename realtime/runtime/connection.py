@@ -47,7 +47,8 @@ class Connection:
     """greeting: what stands in `session.created` under `parley`.
 
     is_current(lane, epoch): whether a frame of audio may still leave. on_room: the socket takes
-    more audio. on_lost: told at most once, from anywhere, when the client is gone.
+    more audio. on_first: the client has said something, the first time. on_lost: told at most once,
+    from anywhere, when the client is gone.
     """
 
     def __init__(
@@ -59,11 +60,13 @@ class Connection:
         is_current: Callable[[str, int], bool],
         on_room: Callable[[], None],
         on_lost: Callable[[Connection, Loss], None],
+        on_first: Callable[[], None] = lambda: None,
         greeting: Mapping[str, Any] | None = None,
     ) -> None:
         self._transport = transport
         self._encoder = encoder
         self._on_lost = on_lost
+        self._on_first = on_first
         self._outbound = Outbound(is_current, metrics, on_room, self._lose_writing)
         self._intake = Intake()
         self._writing: asyncio.Task[None] | None = None
@@ -129,7 +132,7 @@ class Connection:
             self.has_ended.set()
 
     async def _read(self) -> None:
-        await read_messages(self._transport, self._intake)
+        await read_messages(self._transport, self._intake, self._on_first)
         code = self._transport.client_close_code
         self._lose(Loss(CLOSE_NORMAL, "", code == CLOSE_NORMAL, is_silent=code is None))
 

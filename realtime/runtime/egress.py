@@ -14,14 +14,16 @@ import numpy as np
 
 from realtime.audio.fade import fade_in, fade_out
 from realtime.audio.quantise import FloatSamples
-from realtime.session.effects import PlayReply
+from realtime.session.effects import VOICE_LANE, PlayReply
 from realtime.session.settings import AudioFormat
+from realtime.session.side import MOST_AT_ONCE
 
 FRAME_MS = 40  # short enough to stop quickly, long enough to keep the overhead of frames small
 # Hides the jitter of an ordinary network. A listener hears as much more after an interruption.
 DEFAULT_LEAD_MS = 120.0
 _FADE_IN_MS = 5  # long enough to hide a click, too short to hear
-_MOST_LANES = 8  # the voice and some replies beside it; above that old ones are looked for
+# The replies that may run beside the voice, and the voice: above that old lanes are looked for.
+_MOST_LANES = MOST_AT_ONCE + 1
 _LONGEST_UNSENT_S = 60  # per reply; the stage then waits for the listener
 
 
@@ -173,7 +175,7 @@ class Egress:
         self, lane_name: str, epoch: int, request: str | None, fade_samples: int
     ) -> Frame | None:
         """Raise the epoch, drop what is older; the frame returned fades the cut reply out."""
-        lane = self._lane(lane_name)
+        lane = self._lanes[lane_name] = self._lanes.pop(lane_name, None) or _Lane()  # the latest
         fade = self._fade(request, epoch, fade_samples)
         lane.epoch = max(lane.epoch, epoch)
         lane.is_held = lane.fades_in = False
@@ -182,6 +184,8 @@ class Egress:
             old = self._replies[name]
             if old.play is not None and old.play.epoch < lane.epoch:
                 self.drop(name)
+        if len(self._lanes) > _MOST_LANES:
+            self._forget_cut_lanes()
         return fade
 
     def is_current(self, lane: str, epoch: int) -> bool:
@@ -265,6 +269,13 @@ class Egress:
         for name, lane in list(self._lanes.items()):
             is_new = not lane.queue and not lane.is_held and not lane.epoch
             if is_new and lane.heard_until_ms <= now_ms:
+                del self._lanes[name]
+
+    def _forget_cut_lanes(self) -> None:
+        """Of lanes that were cut, only the latest may have frames under way that are stale."""
+        cut = [name for name, lane in self._lanes.items() if lane.epoch and not lane.queue]
+        for name in cut[:-_MOST_LANES]:
+            if name != VOICE_LANE:
                 del self._lanes[name]
 
     def _is_drained(self, request: str) -> bool:

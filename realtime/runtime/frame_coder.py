@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from realtime.protocol.formats import encode_audio, is_packets, pcm_levels
 from realtime.protocol.opus import OpusEncoder
 from realtime.runtime.egress import Frame
+from realtime.session.side import MOST_AT_ONCE
 
-_MOST_STREAMS = 8  # the voice and the replies beside it that a client may run at a time
+_MOST_STREAMS = MOST_AT_ONCE + 1  # the replies that may run beside the voice, and the voice
 
 
 @dataclass(slots=True)

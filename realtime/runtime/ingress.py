@@ -62,8 +62,11 @@ class Intake:
         return message
 
 
-async def read_messages(transport: Transport, intake: Intake) -> None:
+async def read_messages(
+    transport: Transport, intake: Intake, on_first: Callable[[], None] = lambda: None
+) -> None:
     """Decode frames until the client has gone. Large ones are decoded in a thread."""
+    is_first = True
     while True:
         try:
             frame = await transport.receive()
@@ -71,6 +74,9 @@ async def read_messages(transport: Transport, intake: Intake) -> None:
             return
         if frame is None:
             return
+        if is_first:
+            is_first = False
+            on_first()
         if len(frame) > _DECODE_INLINE_BYTES:
             message = await asyncio.to_thread(decode, frame)
         else:

@@ -26,6 +26,8 @@ _CROWDED_ENTRIES = 500
 _CROWDED_BYTES = 8 * 2**20
 _STALL_S = 10.0  # a network that stands still for longer has mostly gone
 
+_LAST_WORDS_S = 0.5  # what was received before a write failed has been read by then
+
 CLOSE_STALLED = 1008  # policy violation (RFC 6455, 7.4.1)
 STALLED = "client does not read: no progress for 10 s"
 OVERFLOWED = "client does not read: too many events are waiting"
@@ -170,7 +172,10 @@ class Outbound:
             self._metrics.add(Count.CLIENTS_STALLED)
             self._lose(CLOSE_STALLED, STALLED)
         except (TransportClosed, OSError):
-            self._lose(1006, "connection lost")
+            self._give_up()
+            # Whoever reads the socket knows how the client has ended it, in a moment.
+            await asyncio.sleep(_LAST_WORDS_S)
+            self._on_lost(1006, "connection lost")
 
     async def _render(self, entry: _Entry) -> str:
         if isinstance(entry.text, str):

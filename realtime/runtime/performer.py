@@ -24,6 +24,7 @@ from realtime.runtime.translate import (
 from realtime.runtime.turn_audio import TurnAudio
 from realtime.runtime.work import Works
 from realtime.session.effects import (
+    VOICE_LANE,
     Abort,
     AdoptReply,
     AskJudge,
@@ -157,8 +158,9 @@ class Performer:
 
     def send(self, frame: Frame) -> None:
         """A frame leaves: to the client, and into what can be retrieved of its item."""
-        samples = to_int16(frame.samples)
-        self._items.append(frame.play.item_id, samples, frame.format.rate_hz)
+        if frame.play.lane == VOICE_LANE:
+            samples = to_int16(frame.samples)
+            self._items.append(frame.play.item_id, samples, frame.format.rate_hz)
         self._outlet.send(frame)
 
     def _tell(self, notice: Notice) -> None:

@@ -101,6 +101,9 @@ class SessionRuntime:
             log.warning("%s cannot begin: %s: %s", self.label, error.code, error.message)
             self._ending = (CLOSE_TRY_LATER, error.code)
             await self._say_why(error.code, error.message)
+        except asyncio.CancelledError:
+            self._ending = (CLOSE_GOING_AWAY, "The server is shutting down.")
+            raise
         except Exception:
             self._metrics.add(Count.SESSIONS_CRASHED)
             log.exception("%s crashed", self.label)
@@ -216,12 +219,17 @@ class SessionRuntime:
             is_current=self._egress.is_current,
             on_room=self._on_room,
             on_lost=self._on_lost,
+            on_first=self._on_first,
             greeting=greeting,
         )
 
     def _on_room(self) -> None:
         if self._shell is not None:
             self._shell.driver.wake()
+
+    def _on_first(self) -> None:
+        if self._parking is not None:
+            self._parking.confirm(self)
 
     def _on_lost(self, connection: Connection, loss: Loss) -> None:
         shell = self._shell

@@ -92,7 +92,10 @@ def _message(message: PromptMessage) -> Message:
 
 
 def _tool_choice(choice: ToolChoice) -> str:
-    """The stages name a forced tool where the wire has a mode of its own."""
+    """The stages name a forced tool where the wire has a mode of its own.
+
+    No tool is called like a mode: the wire refuses it.
+    """
     if choice.mode is ToolMode.FUNCTION and choice.name is not None:
         return choice.name
     return choice.mode.value

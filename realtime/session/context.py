@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
+from typing import NamedTuple
 
 from realtime.session.bounds import Bounds
 from realtime.session.conversation import Conversation
@@ -20,6 +22,16 @@ from realtime.session.tools import Tools
 
 INVALID_REQUEST = "invalid_request_error"
 SERVER_ERROR = "server_error"
+
+
+class CutOff(NamedTuple):
+    """A response that its listener truncated while it was being said, and when."""
+
+    response_id: str
+    at_ms: float
+
+
+NOTHING_CUT_OFF = CutOff("", -math.inf)
 
 
 class Context:
@@ -46,6 +58,7 @@ class Context:
         self.deadlines = Deadlines()
         self.tools = Tools()
         self.settings_version = 0
+        self.cut_off = NOTHING_CUT_OFF
         self.has_prompted = False  # asked whether the user is there, with no sign since
 
     @property

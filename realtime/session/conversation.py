@@ -18,7 +18,7 @@ ROOT = "root"  # the wire's name for the place before the first item
 class Conversation:
     """Items by id and in order. `version` rises with every change that a prompt could show.
 
-    size_characters: all text of all items.
+    size_characters: of all items together.
     """
 
     __slots__ = ("_items", "_order", "_previous", "_reserved", "size_characters", "version")

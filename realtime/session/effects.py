@@ -13,6 +13,8 @@ from realtime.session.ledger import TurnTimeline
 from realtime.session.notices import Notice
 from realtime.session.settings import AudioFormat, Tool, ToolChoice, Truncation
 
+VOICE_LANE = "voice"  # the conversation's own; the others are those of out-of-band responses
+
 
 @dataclass(frozen=True, slots=True)
 class Notify:

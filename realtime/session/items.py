@@ -5,6 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
+# What an item or a part costs in memory whatever it holds, counted as text.
+OVERHEAD_CHARACTERS = 64
+
 
 class ItemKind(StrEnum):
     MESSAGE = "message"
@@ -66,9 +69,10 @@ class Item:
 
     @property
     def size_characters(self) -> int:
-        """All text that it holds; audio is kept elsewhere."""
+        """All text that it holds, and what it costs without any; audio is kept elsewhere."""
+        overhead = OVERHEAD_CHARACTERS * (1 + len(self.parts))
         parts = sum(len(part.text or "") + len(part.image_url or "") for part in self.parts)
-        return parts + len(self.arguments or "") + len(self.output or "")
+        return overhead + parts + len(self.arguments or "") + len(self.output or "")
 
 
 @dataclass(frozen=True, slots=True)

@@ -56,6 +56,7 @@ from realtime.session.responding import (
     cancel_response,
     create_response,
     prompt_idle_user,
+    stop_if_truncated,
     watch_for_idleness,
 )
 from realtime.session.side import SideResponses
@@ -193,7 +194,8 @@ class Machine:
             case ClientItemRetrieve():
                 requests.retrieve_item(ctx, event)
             case ClientItemTruncate():
-                requests.truncate_item(ctx, event)
+                if requests.truncate_item(ctx, event):
+                    stop_if_truncated(event, self.speaking)
             case ClientItemDelete():
                 requests.delete_item(ctx, event, self.turns)
             case ClientResponseCreate():
@@ -260,6 +262,7 @@ class Machine:
                 reply.add_call(index, call_id, name, arguments, now_ms)
             case ReplyUsage(_, read, cached, written):
                 reply.usage = ResponseUsage(read, cached, written)
+                reply.last_output_ms = now_ms  # a model at work, though it shows nothing yet
             case ReplyFinished(_, reason, read, cached, written):
                 reply.usage = ResponseUsage(read, cached, written)
                 reply.ending = Ending(reason)

@@ -85,13 +85,18 @@ class Outcomes:
     def turn_failed(self, turn: Turn, code: str, message: str) -> None:
         self.drafting.fire(Guess.ABORT)
         if self._is_more_to_come:
-            self.ctx.report_failure(code, message)
+            self._report(code, message)
             return
         self.speaking.debt = Debt.NOTHING
         if turn.wants_reply and not self.speaking.is_busy:
             creation = Creation(turn=turn, failure=Failure(code, message))
             self.speaking.answer(Say.COMMIT, creation)
         else:
+            self._report(code, message)
+
+    def _report(self, code: str, message: str) -> None:
+        """Once: whoever is told of transcripts has been told that this one failed."""
+        if self.ctx.settings.transcription is None:
             self.ctx.report_failure(code, message)
 
     def _pay_debt(self) -> None:

@@ -91,7 +91,8 @@ def build_prompt(
 
     Neighbouring messages of one role are joined: many chat templates want turns to alternate. An
     output stands right behind its call wherever it is in the conversation: an engine refuses a
-    call with anything in between.
+    call with anything in between. Words and calls that follow each other are one message, as the
+    model wrote them: so the prompt goes on where the last one and its answer ended.
     closing: a system message for this reply alone, never kept in the conversation.
     """
     listed = list(items)
@@ -101,8 +102,17 @@ def build_prompt(
         if item.kind is ItemKind.FUNCTION_CALL_OUTPUT and item.call_id is not None
     }
     said: list[PromptMessage] = []
+    answer: int | None = None  # where the assistant's last message stands, if nothing came after it
     for item in listed:
-        said += _messages_of(item, outputs, playback, now_ms)
+        made = _messages_of(item, outputs, playback, now_ms)
+        if item.kind is ItemKind.FUNCTION_CALL and made and answer is not None:
+            call, output = made
+            said[answer] = replace(said[answer], calls=(*said[answer].calls, *call.calls))
+            said.append(output)
+            continue
+        if made or item.kind is ItemKind.FUNCTION_CALL_OUTPUT:
+            answer = len(said) if _may_call(made) else None
+        said += made
     messages = [PromptMessage("system", instructions)] if instructions else []
     for place, message in enumerate(said):
         # Only the user's own words interrupt; a noise that cut a reply is told of otherwise.
@@ -116,9 +126,14 @@ def build_prompt(
 def _is_user_next(said: list[PromptMessage], place: int) -> bool:
     """Whether nobody else speaks before the user; calls and their outputs are no speech."""
     later = (said[at] for at in range(place + 1, len(said)))
-    spoken = (message for message in later if not message.calls and message.role != "tool")
+    spoken = (message for message in later if message.text and message.role != "tool")
     following = next(spoken, None)
     return following is not None and following.role == "user"
+
+
+def _may_call(made: list[PromptMessage]) -> bool:
+    """Whether calls behind this item belong to it: not where words were cut off."""
+    return bool(made) and made[-1] not in _INTERRUPTIONS and made[0].role == "assistant"
 
 
 def _messages_of(

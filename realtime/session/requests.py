@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from realtime.session.bounds import find_excess_in_patch
+from realtime.session.bounds import find_excess_in_update
 from realtime.session.conversation import ROOT
 from realtime.session.effects import ForgetItemAudio, TrimItemAudio
 from realtime.session.items import Item, ItemKind, PartKind, Role
@@ -37,11 +37,11 @@ MOST_CHARACTERS = 8 * 1024 * 1024
 
 def update_session(ctx: Context, event: ClientSessionUpdate) -> bool:
     """Apply a patch whole or not at all. True: the settings have changed."""
-    excess = find_excess_in_patch(ctx.bounds, event.patch)
+    settings = ctx.settings.patched(event.patch)
+    excess = find_excess_in_update(ctx.bounds, event.patch, settings)
     if excess is not None:
         ctx.refuse(excess.code, excess.message, excess.param)
         return False
-    settings = ctx.settings.patched(event.patch)
     if settings.type is not ctx.settings.type:
         ctx.refuse(
             "invalid_parameter",
@@ -169,7 +169,8 @@ def delete_item(ctx: Context, event: ClientItemDelete, turns: Turns) -> None:
     turns.forget_item(item.id)
 
 
-def truncate_item(ctx: Context, event: ClientItemTruncate) -> None:
+def truncate_item(ctx: Context, event: ClientItemTruncate) -> bool:
+    """True: it was cut."""
     item = ctx.conversation.get(event.item_id)
     if item is None:
         ctx.refuse(
@@ -177,7 +178,7 @@ def truncate_item(ctx: Context, event: ClientItemTruncate) -> None:
             f"Item with item_id not found: {event.item_id}",
             "item_id",
         )
-        return
+        return False
     index = event.content_index
     is_audio = (
         item.role is Role.ASSISTANT
@@ -187,14 +188,14 @@ def truncate_item(ctx: Context, event: ClientItemTruncate) -> None:
     track = ctx.playback.get(item.id)
     if not is_audio or track is None:
         ctx.refuse(None, "Only model output audio messages can be truncated")
-        return
+        return False
     if event.audio_end_ms < 0:
         ctx.refuse(
             "invalid_value",
             f"Invalid value: {event.audio_end_ms}. Expected 0 ms or more.",
             "audio_end_ms",
         )
-        return
+        return False
     limit_ms = track.sent_ms if track.cut_ms is None else track.cut_ms
     if event.audio_end_ms > limit_ms + ROUNDING_MS + track.padding_ms:
         ctx.refuse(
@@ -202,8 +203,9 @@ def truncate_item(ctx: Context, event: ClientItemTruncate) -> None:
             f"Audio content of {int(limit_ms)}ms is already shorter than {event.audio_end_ms}ms",
             "audio_end_ms",
         )
-        return
+        return False
     audio_ms = track.cut_ms = min(event.audio_end_ms, int(limit_ms))
     ctx.conversation.update(ctx.cut_item(item))
     ctx.emit(TrimItemAudio(item.id, audio_ms))
     ctx.tell(ItemTruncated(item.id, index, event.audio_end_ms))
+    return True

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from realtime.session.bounds import find_excess
+from realtime.session.context import NOTHING_CUT_OFF, Context, CutOff
 from realtime.session.creation import Creation
 from realtime.session.deadlines import Due
 from realtime.session.items import Item, ItemKind, ItemReference, Part, PartKind, Role
@@ -17,13 +18,19 @@ from realtime.session.table import Say
 from realtime.session.tools import unknown_tool
 
 if TYPE_CHECKING:
-    from realtime.session.context import Context
-    from realtime.session.events import ClientResponseCancel, ClientResponseCreate
+    from realtime.session.events import (
+        ClientItemTruncate,
+        ClientResponseCancel,
+        ClientResponseCreate,
+    )
     from realtime.session.listening import ListeningRegion
     from realtime.session.settings import ResponseOptions
     from realtime.session.side import SideResponses
     from realtime.session.speaking import SpeakingRegion
     from realtime.session.turns import Turns
+
+# SDKs truncate and cancel in one breath; the first has ended the response.
+ONE_BREATH_MS = 1000
 
 
 def create_response(
@@ -86,13 +93,24 @@ def _awaited_texts(options: ResponseOptions, turns: Turns) -> frozenset[str]:
 def cancel_response(
     event: ClientResponseCancel, speaking: SpeakingRegion, side: SideResponses
 ) -> None:
-    wanted = event.response_id
+    wanted, ctx = event.response_id, speaking.ctx
+    if wanted in (None, ctx.cut_off.response_id) and ctx.now_ms - ctx.cut_off.at_ms < ONE_BREATH_MS:
+        ctx.cut_off = NOTHING_CUT_OFF
+        return
     if wanted is not None and wanted in side:
         side.cancel(wanted)
     elif wanted is None or (speaking.response is not None and speaking.response.id == wanted):
         speaking.fire(Say.CANCEL)
     else:
         speaking.reject("response_cancel_not_active")
+
+
+def stop_if_truncated(event: ClientItemTruncate, speaking: SpeakingRegion) -> None:
+    """A listener who cuts the reply that is being said wants no more of it."""
+    response = speaking.response
+    if response is not None and not response.is_done and response.message_item_id == event.item_id:
+        speaking.ctx.cut_off = CutOff(response.id, speaking.ctx.now_ms)
+        speaking.fire(Say.CANCEL)
 
 
 def watch_for_idleness(

@@ -38,7 +38,6 @@ if TYPE_CHECKING:
     from realtime.session.playback import Track
     from realtime.session.reply import Reply
 
-VOICE_LANE = "voice"
 WORTH_CONTINUING_MS = 500  # less than a word or two is better left unsaid
 
 
@@ -146,6 +145,7 @@ class Response:
             self.reply.sent_samples += samples
         if self._track is not None:
             ctx.playback.send(self._track, samples, ctx.now_ms)
+            self._track.padding_ms += self.shape.output_format.padding_ms
 
     # ---- ending --------------------------------------------------------------------------------
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
-OPUS_PADDING_MS = 60  # two packets, each filled up with at most 27 ms
+OPUS_PADDING_MS = 27  # a frame of 40 ms, and what the codec holds back, in packets of 10 to 60
 
 
 class SessionType(StrEnum):
@@ -34,7 +34,7 @@ class AudioFormat:
 
     @property
     def padding_ms(self) -> int:
-        """How much silence packets of a fixed length may add to a reply: a fade's and an end's."""
+        """How much silence fills up the packet of a fade or of a reply's end, at most."""
         return OPUS_PADDING_MS if self.type == "audio/opus" else 0
 
 

@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING
 
 from realtime.session.creation import Creation, Debt, Failure
 from realtime.session.deadlines import Due
-from realtime.session.effects import CutLane, HoldLane, Observe, ReleaseLane
+from realtime.session.effects import VOICE_LANE, CutLane, HoldLane, Observe, ReleaseLane
 from realtime.session.ledger import Ledger, Stamp
 from realtime.session.notices import ResponseStatus
 from realtime.session.region import Region
 from realtime.session.reply_request import shape_response, start_reply
-from realtime.session.response import VOICE_LANE, Response
+from realtime.session.response import Response
 from realtime.session.states import Speaking
 from realtime.session.table import SPEAKING, Say
 

@@ -4,16 +4,26 @@ from __future__ import annotations
 
 from realtime.session.settings import Tool, ToolChoice, ToolMode
 
+_MOST_NAMED = 8  # tools in a message, for people to read
+_EXCERPT_CHARACTERS = 80  # of a name: enough to recognise it
+
 
 def unknown_tool(choice: ToolChoice, tools: tuple[Tool, ...]) -> str | None:
     """Why this choice cannot be made among these tools; None: it can."""
     if choice.mode is not ToolMode.FUNCTION or choice.name in {tool.name for tool in tools}:
         return None
-    known = ", ".join(f"'{tool.name}'" for tool in tools) or "none"
+    known = ", ".join(_quoted(tool.name) for tool in tools[:_MOST_NAMED]) or "none"
+    if len(tools) > _MOST_NAMED:
+        known += f", and {len(tools) - _MOST_NAMED} more"
     return (
-        f"Tool choice '{choice.name}' not found in 'tools'. The tools are: {known}. Declare the "
-        "function, or choose another."
+        f"Tool choice {_quoted(choice.name or '')} not found in 'tools'. The tools are: {known}. "
+        "Declare the function, or choose another."
     )
+
+
+def _quoted(name: str) -> str:
+    is_short = len(name) <= _EXCERPT_CHARACTERS
+    return f"'{name}'" if is_short else f"'{name[:_EXCERPT_CHARACTERS]}...'"
 
 
 class Tools:

@@ -19,6 +19,8 @@ from realtime.transports.websocket import WebSocketTransport
 CLOSE_MISTAKEN = 4000  # what OpenAI's server closes with when the request itself was wrong
 CLOSE_TRY_LATER = 1013
 SESSION_NOT_FOUND = "session_not_found"
+PATH = "/v1/realtime"
+MAX_SHOWN_CHARACTERS = 80  # of a wrong address
 
 BETA_DISABLED = ErrorRaised(
     type="invalid_request_error",
@@ -52,10 +54,10 @@ class Reception(Protocol):
 
 
 def create_realtime_route(door: Door, reception: Reception) -> APIRouter:
-    """The route of the WebSocket endpoint."""
+    """The route of the WebSocket endpoint, and the answer to WebSockets everywhere else."""
     router = APIRouter()
 
-    @router.websocket("/v1/realtime")
+    @router.websocket(PATH)
     async def realtime(socket: WebSocket) -> None:
         admission = door.judge(
             socket.headers, socket.scope.get("subprotocols", []), socket.query_params
@@ -64,6 +66,15 @@ def create_realtime_route(door: Door, reception: Reception) -> APIRouter:
             await _welcome(socket, admission, reception)
         except (WebSocketDisconnect, TransportClosed):
             return  # the client left before the conversation began
+
+    @router.websocket("/{elsewhere:path}")
+    async def astray(socket: WebSocket) -> None:
+        shown = socket.url.path[:MAX_SHOWN_CHARACTERS]
+        why = f"There is no WebSocket at {shown}: open conversations at {PATH}."
+        try:
+            await socket.send_denial_response(error_response(404, "not_found", why))
+        except WebSocketDisconnect:
+            return
 
     return router
 

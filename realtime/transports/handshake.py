@@ -138,7 +138,8 @@ def _admit(
 def _is_lead(text: str) -> bool:
     if text in ("", UNPACED):
         return True
-    return text.isascii() and text.isdigit() and MIN_LEAD_MS <= int(text[:9]) <= MAX_LEAD_MS
+    is_number = text.isascii() and text.isdigit() and len(text) <= len(str(MAX_LEAD_MS))
+    return is_number and MIN_LEAD_MS <= int(text) <= MAX_LEAD_MS
 
 
 def _lead_ms(text: str) -> float | None:

@@ -18,7 +18,8 @@ class WebSocketTransport:
 
     def __init__(self, socket: WebSocket) -> None:
         self._socket = socket
-        self._is_closed = False
+        self._is_closed = False  # by either side, as far as it has been read
+        self._is_broken = False  # nothing can be sent any more; how it ended is still to be read
         self._client_close_code: int | None = None
 
     @property
@@ -38,12 +39,12 @@ class WebSocketTransport:
         return message["bytes"] if text is None else text
 
     async def send(self, text: str) -> None:
-        if self._is_closed:
+        if self._is_closed or self._is_broken:
             raise TransportClosed
         try:
             await self._socket.send({"type": "websocket.send", "text": text})
         except (WebSocketDisconnect, RuntimeError, OSError) as error:
-            self._is_closed = True
+            self._is_broken = True
             raise TransportClosed from error
 
     async def close(self, code: int, reason: str) -> None:

@@ -13,10 +13,11 @@ from pipelines import ports
 from pipelines.fakes.chat_server import Behaviour, ChatServer
 from pipelines.stages.llm_openai import OpenAIWriter
 from pipelines.stages.llm_openai_client import OpenAIWriterOptions
-from pipelines.types import Message, StageError, WriteOutput, WriteRequest
+from pipelines.types import Message, StageError, ToolSpec, WriteOutput, WriteRequest
 from tests.pipelines.waiting import until
 
-REQUEST = WriteRequest("r1", (Message("user", "hi"),))
+TOOLS = tuple(ToolSpec(name, "", '{"type": "object"}') for name in ("look", "find", "noid"))
+REQUEST = WriteRequest("r1", (Message("user", "hi"),), tools=TOOLS)
 
 
 @asynccontextmanager

@@ -169,7 +169,7 @@ def test_halves_of_characters_never_leave() -> None:
         return event(content=text)  # json.dumps writes a half as an escape, as such servers do
 
     cut = event(
-        tool_calls=[{"index": 0, "id": "a", "function": {"name": "f", "arguments": "\ud83d"}}]
+        tool_calls=[{"index": 0, "id": "a", "function": {"name": "find", "arguments": "\ud83d"}}]
     )
     rest = event(tool_calls=[{"index": 0, "function": {"arguments": "\ude00"}}])
     answer = streams(half("Nice \ud83d"), half("\ude00 \ude00!"), cut, rest, DONE)
@@ -179,7 +179,7 @@ def test_halves_of_characters_never_leave() -> None:
             assert (await collect(writer.open(REQUEST)))[:-1] == [
                 TextDelta("Nice "),
                 TextDelta("\U0001f600 \ufffd!"),
-                ToolCallDelta(0, "a", "f", ""),
+                ToolCallDelta(0, "a", "find", ""),
                 ToolCallDelta(0, "", "", "\U0001f600"),
             ]
 

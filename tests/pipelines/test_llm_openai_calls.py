@@ -160,6 +160,31 @@ def test_a_server_without_schemas_makes_the_reply_fail_with_its_first_fault(
     assert error.code == code
 
 
+@pytest.mark.parametrize("status", ["400 Bad", "404 No", "422 No", "500 Oops"])
+def test_a_server_that_takes_no_tools_is_asked_without_them(status: str) -> None:
+    refusal = replies(status, b'{"error": {"message": "m does not support tools"}}')
+    tries = [refusal, refusal] if status.startswith("5") else [refusal]  # what may recover
+    found, bodies = ask(NAMED, *tries, says(FITTING))
+    assert isinstance(found[0], ToolCallDelta) and found[0].arguments == FITTING
+    assert "tools" in bodies[0] and "tools" not in bodies[-1]
+    error, _ = refused(NAMED, *tries, replies("400 Bad"))
+    assert error.code == "llm_tools_refused" and "out of the session" in error.message
+    error, _ = refused(replace(NAMED, tool_choice="auto"), *tries, says("Fine."))
+    assert error.code == "llm_tools_refused" and "out of the session" in error.message
+    error, bodies = refused(NAMED, replies("400 Bad", b"no such field"), says(FITTING))
+    assert error.code == "llm_refused" and len(bodies) == 1
+
+
+@pytest.mark.parametrize("fence", ["```json\n{}\n```", " ```\n{} ```\n", "```JSON {}```"])
+def test_a_second_answer_in_a_fence_is_taken_out_of_it(fence: str) -> None:
+    found, bodies = ask(NAMED, says("Fine."), says(fence.replace("{}", FITTING)))
+    assert isinstance(found[0], ToolCallDelta) and found[0].arguments == FITTING
+    assert bodies[1]["messages"][-1]["role"] == "user"
+    made = json.dumps({"name": "clock", "arguments": {}})
+    found, _ = ask(REQUIRED, says("It is noon."), says(fence.replace("{}", made)))
+    assert isinstance(found[0], ToolCallDelta) and found[0].name == "clock"
+
+
 def test_the_second_answer_is_judged_too_and_is_the_last() -> None:
     for second in (says("no json"), says('{"city": "Lisbon"}'), says("[]")):
         error, bodies = refused(NAMED, says("Fine."), second)
@@ -226,6 +251,38 @@ def test_calls_that_nobody_demanded_are_passed_on_as_they_come() -> None:
         ToolCallDelta(0, "call_0", "weather", "{"),
         ToolCallDelta(0, "", "", "}"),
     ]
+
+
+def test_calls_of_tools_that_were_not_offered_are_passed_over() -> None:
+    auto = replace(NAMED, tool_choice="auto")
+    parts = (
+        piece("{}", "no_such_tool", 0),
+        piece(FITTING, "weather", 1),
+        piece("{}", "other", 2),
+        piece("{}", "clock", 3),
+    )
+    found, _ = ask(auto, calls(event(content="Well."), *parts))
+    assert found[:-1] == [
+        TextDelta("Well."),
+        ToolCallDelta(0, "call_1", "weather", FITTING),
+        ToolCallDelta(1, "call_3", "clock", "{}"),
+    ]
+    found, _ = ask(replace(auto, parallel_tool_calls=False), calls(*parts))
+    assert found[:-1] == [ToolCallDelta(0, "call_1", "weather", FITTING)]
+
+
+def test_a_long_call_that_is_held_back_shows_signs_of_life(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("pipelines.stages.llm_openai.SIGN_OF_LIFE_S", 0.0)
+    parts = (piece("{}"), piece("", "clock", 1), piece("{", None, 1), piece("}", None, 1))
+    outputs: list[WriteOutput] = []
+
+    async def main() -> None:
+        async with talking_to(calls(*parts)) as (_, writer):
+            request = replace(NAMED, tool_choice="auto")
+            outputs.extend([output async for output in writer.open(request)])
+
+    check(main)
+    assert sum(isinstance(output, UsageSoFar) for output in outputs) >= 2
 
 
 def test_a_server_that_calls_though_it_must_not_is_not_followed() -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 import socket
-from typing import Any
 
 import pytest
 
@@ -20,17 +19,15 @@ GOOD = streams(event(role="assistant"), event(content="Hel"), event(content="lo"
             event(finish_reason="stop"), DONE)  # fmt: skip
 
 
-def call(index: int, call_id: str | None, name: str | None, arguments: str) -> dict[str, Any]:
-    return {"index": index, "id": call_id, "function": {"name": name, "arguments": arguments}}
-
-
 @pytest.mark.parametrize(
     ("behaviour", "code", "says_what"),
     [
         (replies("401 No", b'{"error":{"message":"bad key"}}'), "llm_unauthorised", "bad key"),
         (replies("403 No"), "llm_unauthorised", "API key"),
         (replies("404 No", b"not here"), "llm_not_found", "/v1"),
-        (replies("400 No", b'{"message":"no tools"}'), "llm_refused", "no tools"),
+        (replies("400 No", b'{"message":"no such field"}'), "llm_refused", "no such field"),
+        (replies("400 No", b'{"message":"no tools"}'), "llm_tools_refused", "out of the session"),
+        (replies("404 No", b'{"error":"m cannot use tools"}'), "llm_tools_refused", "call tools"),
         (replies("429 No", retry_after="60"), "llm_rate_limited", "429"),
         (replies("429 No"), "llm_rate_limited", "429"),
         (replies("429 No", retry_after="Wed, 21 Oct 2065 07:28:00 GMT"), "llm_rate_limited", ""),
@@ -45,7 +42,6 @@ def call(index: int, call_id: str | None, name: str | None, arguments: str) -> d
         (streams(b"data: [1, 2]\n\n"), "llm_nonsense", "not an object"),
         (streams(b'data: {"text": "hi"}\n\n'), "llm_nonsense", "without choices"),
         (streams(b'data: {"choices": [7]}\n\n'), "llm_nonsense", "choice"),
-        (streams(event(tool_calls=[call(0, "a", None, "")])), "llm_nonsense", "without a name"),
         (streams(b"data: " + b"x" * (1 << 21)), "llm_nonsense", "a line of more"),
         (
             streams(b'data: {"error": {"message": "no memory"}}\n\n'),

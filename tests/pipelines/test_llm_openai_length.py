@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from dataclasses import replace
 from typing import Any
@@ -9,9 +10,10 @@ from typing import Any
 import pytest
 
 from pipelines.fakes.chat_server import DONE, Behaviour, event, replies, streams
+from pipelines.stages.llm_openai_wire import is_context_error
 from pipelines.types import Finished, FinishReason, Message, StageError, Truncation, WriteRequest
 from tests.pipelines.remote_writer import collect, talking_to
-from tests.pipelines.waiting import check
+from tests.pipelines.waiting import check, until
 
 GOOD = streams(event(content="Hello"), event(finish_reason="stop"), DONE)
 SYSTEM = Message("system", "Be brief.")
@@ -25,6 +27,17 @@ REFUSALS = (
     {"error": {"message": "This model's maximum context length is 4096 tokens."}},
     {"error": {"message": "the request exceeds the available context size"}},
     {"message": "Prompt is too long: 9000 tokens"},
+    {"message": "The decoder prompt (length 9) is longer than the maximum model length of 8."},
+    {"error": "Input validation error: `inputs` tokens + `max_new_tokens` must be <= 4096."},
+    {"error": "inputs tokens + max_new_tokens must be <= 4096. Given: 5000 and 100"},
+    {"error": "Input validation error: `inputs` must have less than 1024 tokens. Given: 2000"},
+    {
+        "error": {
+            "message": "The input token count (9) exceeds the maximum number of tokens allowed (8)."
+        }
+    },
+    {"error": {"message": "input length and `max_tokens` exceed context limit: 9 + 9 > 10"}},
+    {"error": {"message": "Please reduce the length of the messages or completion."}},
 )
 
 
@@ -96,6 +109,42 @@ def test_a_server_that_takes_nothing_is_not_asked_for_ever() -> None:
     check(main)
 
 
+def test_what_a_server_refused_to_the_end_says_nothing_of_other_conversations() -> None:
+    """It may have been the tools, or a server that refuses everything for a while."""
+
+    async def main() -> None:
+        async with talking_to(*[too_long()] * 4, GOOD) as (server, writer):
+            with pytest.raises(StageError):
+                await collect(writer.open(REQUEST))
+            asked = len(server.bodies)
+            assert asked == 4
+            await collect(writer.open(REQUEST))
+            assert sent(server.bodies[asked]) == sent(server.bodies[0])
+
+    check(main)
+
+
+def test_while_a_cut_request_is_unanswered_others_are_sent_whole() -> None:
+    answer = asyncio.Event()
+
+    async def wait(connection: asyncio.StreamWriter) -> None:
+        await answer.wait()
+        await GOOD(connection)
+
+    async def main() -> None:
+        async with talking_to(too_long(), wait, GOOD) as (server, writer):
+            first = asyncio.ensure_future(collect(writer.open(REQUEST)))
+            await until(lambda: len(server.bodies) == 2)
+            await collect(writer.open(REQUEST))
+            assert len(sent(server.bodies[2])) == 41 > len(sent(server.bodies[1]))
+            answer.set()
+            await first
+            await collect(writer.open(REQUEST))
+            assert sent(server.bodies[3]) == sent(server.bodies[1])
+
+    check(main)
+
+
 def test_a_limit_on_the_messages_is_kept_by_estimate() -> None:
     limited = Truncation(keep_share=0.8, limit_tokens=400)
 
@@ -123,3 +172,16 @@ def test_other_refusals_are_no_reason_to_drop_anything() -> None:
             assert failure.value.code == "llm_refused" and len(server.bodies) == 1
 
     check(main)
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        "max_tokens is too large: 50000. The maximum context length is 4096 tokens.",
+        "'max_tokens' or 'max_completion_tokens' is too large: 5000. This model's maximum context "
+        "length is 4096 tokens and your request has 100 input tokens.",
+    ],
+)
+def test_an_answer_that_may_be_too_long_is_no_reason_either(message: str) -> None:
+    assert not is_context_error(json.dumps({"error": {"message": message}}))
+    assert not is_context_error(message)

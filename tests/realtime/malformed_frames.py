@@ -57,7 +57,7 @@ NO_EVENTS = [
     raw("a wrong escape", NOTHING + ',"x":"\\q"}', JSON, "escape", MINE),
     raw("deeper than allowed", NOTHING + ',"x":' + "[" * 99 + "]" * 99 + "}", JSON, "deep", MINE),
     raw("deeper than any stack", '{"x":' + "[" * 40_000, JSON, "deep"),
-    raw("too many brackets", NOTHING + ',"x":[' + "0," * MAX_MARKS + "0]}", JSON, "commas", MINE),
+    raw("too many brackets", NOTHING + ',"x":[' + "0," * MAX_MARKS + "0]}", VALUE, "commas", MINE),
     raw("an array", '[{"type":"response.create"}]', "invalid_event", "an array"),
     raw("a string", '"response.create"', "invalid_event", "a string"),
     raw("a number", "17", "invalid_event", "an integer"),

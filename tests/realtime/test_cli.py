@@ -9,6 +9,9 @@ from pathlib import Path
 import pytest
 
 from realtime.cli import main
+from realtime.commands import serve, talk
+from realtime.commands.talk import TalkOptions
+from realtime.settings import Settings
 
 
 def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str]:
@@ -65,7 +68,22 @@ def test_an_open_address_needs_keys(
     monkeypatch.setenv("PARLEY_KEY", "short")
     code, said = run(capsys, "serve", "--host", "0.0.0.0", "--port", "0")
     assert code == 2
-    assert said == "parley: $PARLEY_KEY: a key needs 16 or more ASCII characters"
+    assert said.startswith("parley: $PARLEY_KEY: a key needs 16 or more characters, of letters")
+
+
+def test_the_key_of_the_environment_is_freed_from_the_line_end_of_its_file(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("PARLEY_KEY", " a-key-of-sixteen-characters\r\n")
+    served: list[Settings] = []
+    talked: list[TalkOptions] = []
+    monkeypatch.setattr(serve, "serve", lambda settings: served.append(settings) or 0)
+    monkeypatch.setattr(talk, "talk", lambda options: talked.append(options) or 0)
+    assert main(["serve"]) == main(["talk", "--text", "hello"]) == 0
+    assert served[0].server.keys == (talked[0].key,) == ("a-key-of-sixteen-characters",)
+    monkeypatch.setenv("PARLEY_KEY", " \n")
+    assert main(["serve"]) == main(["talk", "--text", "hello"]) == 0
+    assert (served[1].server.keys, talked[1].key) == ((), None)
 
 
 def test_a_strange_host_is_named(capsys: pytest.CaptureFixture[str]) -> None:

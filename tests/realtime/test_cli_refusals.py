@@ -84,6 +84,15 @@ def test_an_address_without_a_path_is_completed(
     assert said == f"parley: {url} lacks the path /v1/realtime; write it as {whole}"
 
 
+@pytest.mark.parametrize("url", ["ws://[::1", "ws://host:port/v1/realtime", "ws://host:99999/v1"])
+def test_an_address_that_cannot_be_taken_apart_is_refused(
+    capsys: pytest.CaptureFixture[str], url: str
+) -> None:
+    code, _, said = run(capsys, "talk", "--text", "hello", "--url", url)
+    whole = "ws://127.0.0.1:8000/v1/realtime"
+    assert (code, said) == (2, f"parley: {url} is no WebSocket address; write it as {whole}")
+
+
 def test_a_missing_sound_library_is_installed_from_the_checkout(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import re
@@ -16,6 +17,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from websockets.asyncio.client import ClientConnection, connect
+from websockets.exceptions import ConnectionClosed
 
 from realtime.cli import main
 from realtime.commands.wire_client import WIRE_RATE_HZ
@@ -27,10 +30,11 @@ PATIENCE_S = 30
 class Running:
     """A server process with scripted stages; llm_url: of a writer that takes the place of one."""
 
-    def __init__(self, folder: Path, llm_url: str = "") -> None:
+    def __init__(self, folder: Path, llm_url: str = "", drain_ms: int = 5000) -> None:
         config = folder / "config.yaml"
         scripted = (ROOT / "configs" / "scripted.yaml").read_text(encoding="utf-8")
-        config.write_text(f"{scripted}\nserver: {{record_dir: {folder}}}\n", encoding="utf-8")
+        server = f"{{record_dir: {folder}, drain_ms: {drain_ms}}}"
+        config.write_text(f"{scripted}\nserver: {server}\n", encoding="utf-8")
         self.folder = folder
         self.process = subprocess.Popen(
             [sys.executable, "-m", "realtime.cli", "serve", str(config), "--port", "0"],
@@ -41,15 +45,16 @@ class Running:
             text=True,
         )
         self.said: list[str] = []
-        self.url = self._ready_url()
+        self.url = self.read_until(r"ready at (http://\S+)")[1]
 
-    def _ready_url(self) -> str:
+    def read_until(self, pattern: str) -> re.Match[str]:
+        """Read what it says, until it says this."""
         assert self.process.stdout is not None
         for line in self.process.stdout:
             self.said.append(line)
-            found = re.search(r"ready at (http://\S+)", line)
+            found = re.search(pattern, line)
             if found:
-                return found[1]
+                return found
         raise AssertionError(f"the server ended: {''.join(self.said)}")
 
     @property
@@ -148,6 +153,67 @@ def test_a_signal_ends_the_server_cleanly(server: Running, number: signal.Signal
     assert "Traceback" not in said
     with pytest.raises(urllib.error.URLError):
         urllib.request.urlopen(f"{server.url}/health", timeout=PATIENCE_S)
+
+
+def test_a_second_interrupt_ends_what_the_first_lets_people_finish(tmp_path: Path) -> None:
+    drain_ms = 600_000
+
+    async def interrupt_twice(running: Running) -> None:
+        async with (
+            asyncio.timeout(PATIENCE_S),
+            connect(running.socket_url, proxy=None, compression=None) as socket,
+        ):
+            content = [{"type": "input_text", "text": "and so on " * 500}]  # minutes of speech
+            item = {"type": "message", "role": "user", "content": content}
+            await socket.send(json.dumps({"type": "conversation.item.create", "item": item}))
+            await socket.send(json.dumps({"type": "response.create"}))
+            await until(socket, "response.output_audio.delta")
+            running.process.send_signal(signal.SIGINT)
+            running.read_until("Stopping: 1 conversation may finish what is being said; again: now")
+            await until(socket, "response.output_audio.delta")  # it goes on
+            running.process.send_signal(signal.SIGINT)
+            await until(socket, "response.done")
+            with pytest.raises(ConnectionClosed):
+                await until(socket, "a farewell beyond the last event")
+            assert socket.close_code == 1001
+
+    running = Running(tmp_path, drain_ms=drain_ms)
+    try:
+        asyncio.run(interrupt_twice(running))
+        rest, _ = running.process.communicate(timeout=PATIENCE_S)
+    finally:
+        running.kill()
+    assert running.process.returncode == 0, rest
+    assert "Traceback" not in "".join(running.said) + rest
+
+
+async def until(socket: ClientConnection, kind: str) -> None:
+    """Read events until one of this type. Raises ConnectionClosed."""
+    while json.loads(await socket.recv())["type"] != kind:
+        pass
+
+
+@pytest.mark.models
+@pytest.mark.parametrize("moment", ["No keys: ", "language model: loading"])
+def test_an_interrupt_ends_the_server_while_it_loads(moment: str) -> None:
+    process = subprocess.Popen(
+        [sys.executable, "-m", "realtime.cli", "serve", "--port", "0"],
+        cwd=ROOT,
+        env={**os.environ, "PARLEY_KEY": "", "PARLEY_LLM_URL": ""},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+    assert process.stdout is not None
+    try:
+        said = next(line for line in process.stdout if line.startswith(moment))
+        process.send_signal(signal.SIGINT)
+        rest, _ = process.communicate(timeout=PATIENCE_S)
+    finally:
+        process.kill()
+        process.wait()
+    assert process.returncode == 0, said + rest
+    assert "Traceback" not in rest and "ready at" not in rest
 
 
 def test_a_missing_model_ends_the_start_with_its_remedy(tmp_path: Path) -> None:

@@ -110,6 +110,39 @@ def test_with_a_certificate_the_server_speaks_https_and_wss(files: Files, tmp_pa
             httpx.get(f"{url}/health")  # nobody vouches for it here
 
 
+def test_talk_says_why_it_does_not_trust_a_server_and_what_to_do(
+    files: Files,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def talk(url: str) -> tuple[int, str]:
+        code = main(["talk", "--text", "hello", "--url", f"{url}/v1/realtime"])
+        return code, capsys.readouterr().err
+
+    lines = f"  tls_certificate: {files.certificate}\n  tls_key: {files.key}\n"
+    monkeypatch.delenv("SSL_CERT_FILE", raising=False)
+    with running(tmp_path, lines) as said:
+        found = re.search(r"ready at https(://127\.0\.0\.1:\d+) ", said[-1])
+        assert found, said
+        url = f"wss{found[1]}"
+        code, problem = talk(url)
+        assert code == 1
+        assert problem.startswith(f"parley: the certificate of {url}/v1/realtime is not trusted (")
+        assert problem.endswith("of the authority that signed it, or its own, in $SSL_CERT_FILE\n")
+        trusted = tmp_path / "authority.pem"
+        files.authority.cert_pem.write_to_path(str(trusted))
+        monkeypatch.setenv("SSL_CERT_FILE", str(trusted))
+        assert talk(url) == (0, "")
+        code, problem = talk(url.replace("127.0.0.1", "localhost"))
+        assert code == 1 and problem.endswith(": use a name that it holds\n")
+    with running(tmp_path, "  host: 127.0.0.1\n") as said:
+        found = re.search(r"ready at http(://127\.0\.0\.1:\d+) ", said[-1])
+        assert found, said
+        code, problem = talk(f"wss{found[1]}")
+        assert code == 1 and "does not speak TLS as wss:// needs it" in problem
+
+
 def test_the_start_says_who_may_connect(tmp_path: Path) -> None:
     with running(tmp_path, "  host: 127.0.0.1\n") as said:
         assert said[0] == "No keys: only programs of this machine may connect (127.0.0.1)\n"

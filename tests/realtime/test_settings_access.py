@@ -5,7 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from pydantic import ValidationError
 
+from realtime.access.gate import Gate
+from realtime.access.keyring import KeyRing
 from realtime.settings import Limits, Server
 from realtime.settings_file import SettingsError, load_settings
 
@@ -30,21 +33,94 @@ def test_keys_of_the_environment_join_those_of_the_file(tmp_path: Path) -> None:
     assert settings.server.keys == (KEY, OTHER_KEY, "third-key-of-16-letters")
 
 
-@pytest.mark.parametrize("value", [None, "", " , "])
+@pytest.mark.parametrize(
+    ("value", "named"),
+    [(None, "a variable that is not set and"), ("", "OUR_KEYS, which"), (" , ", "OUR_KEYS, which")],
+)
 def test_a_server_that_should_have_keys_does_not_start_without(
-    tmp_path: Path, value: str | None
+    tmp_path: Path, value: str | None, named: str
 ) -> None:
     path = write(tmp_path, "server: {keys_env: OUR_KEYS}\n")
     environment = {} if value is None else {"OUR_KEYS": value}
     assert mistake(path, environment).startswith(
-        "server.keys_env names OUR_KEYS, which holds no key: put one or more there"
+        f"server.keys_env names {named} holds no key: put one or more there"
     )
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "server: {keys: hunter2}",
+        "server: {keys: [{a: hunter2}]}",
+        "server: {keys: {a: hunter2}}",
+        "server: {keys_env: [hunter2]}",
+        "server: {keys_env: hunter2}",
+        "server: [{keys: hunter2}]",
+        "[{server: {keys: [hunter2]}}]",
+        "stages: {writer: {kind: openai, url: 'http://h/v1', model: m, key: [hunter2]}}",
+        "stages: {writer: [{key: hunter2}]}",
+    ],
+)
+def test_no_mistake_shows_a_key(tmp_path: Path, text: str) -> None:
+    said = mistake(write(tmp_path, text))
+    assert "hunter2" not in said and said
+
+
+def test_a_forgotten_list_of_keys_is_named(tmp_path: Path) -> None:
+    said = mistake(write(tmp_path, f"server:\n  keys: {KEY}\n"))
+    assert said == ":2: 'server.keys' is wrong (not shown); allowed: a list"
+
+
+@pytest.mark.parametrize("sign", ["/", "=", ",", " ", "\u00e9", '"', "(", "\n"])
+def test_a_key_that_cannot_be_a_subprotocol_is_refused(sign: str) -> None:
+    with pytest.raises(ValidationError, match="of letters, digits and .* openssl rand -hex 24"):
+        Server(keys=(f"{KEY}{sign}{KEY}",))
+
+
+@pytest.mark.parametrize(
+    "origin",
+    [
+        "https://app.example",
+        "http://localhost:3000",
+        "http://[::1]:3000",
+        "capacitor://localhost",
+        "chrome-extension://abcdefghijklmnop",
+        "ms-appx-web://my.app",
+    ],
+)
+def test_a_configured_origin_may_come_in(origin: str) -> None:
+    gate = Gate(KeyRing((KEY,)), Server(origins=(origin,)).origins, loopback=False)
+    shown = {"authorization": f"Bearer {KEY}", "host": "voice.example", "origin": origin}
+    assert gate.admit(shown, ()).key == 0
+
+
+@pytest.mark.parametrize(
+    ("origin", "problem"),
+    [
+        ("*", "is no web origin; write it as https://example.org"),
+        ("null", "is no web origin"),
+        ("https://*.example", "is no web origin"),
+        ("app.example", "is no web origin"),
+        ("file://", "is no web origin"),
+        ("https://app.example/", "is no web origin"),
+        ("https://app.example?a", "is no web origin"),
+        ("https://app.example#a", "is no web origin"),
+        ("https://me@app.example", "is no web origin"),
+        ("https://app.example:port", "is no web origin"),
+        ("HTTPS://App.example", "in lower case: 'https://app.example'"),
+        ("https://app.example:443", "leave out the port .*: 'https://app.example'"),
+    ],
+)
+def test_an_origin_that_no_browser_sends_is_refused(origin: str, problem: str) -> None:
+    with pytest.raises(ValidationError, match=problem):
+        Server(origins=(origin,))
 
 
 def test_a_short_key_of_the_environment_is_refused_and_not_shown(tmp_path: Path) -> None:
     path = write(tmp_path, "server: {keys_env: OUR_KEYS}\n")
     said = mistake(path, {"OUR_KEYS": f"{KEY},hunter2"})
-    assert said == "OUR_KEYS: a key needs 16 or more ASCII characters"
+    assert said.startswith("OUR_KEYS: a key needs 16 or more characters, of letters, digits and ")
+    assert "hunter2" not in said
 
 
 def test_a_certificate_needs_its_key(tmp_path: Path) -> None:

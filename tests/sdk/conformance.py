@@ -67,7 +67,7 @@ ROWS = (*SENT_BY_CLIENTS, *SENT_BY_SERVERS)
 
 
 def shown(runs: Iterable[Run]) -> dict[str, set[str]]:
-    """By SDK: the rows that its runs have proved.
+    """By SDK: the rows that its runs have proved, which were played to their ends.
 
     A client event counts when the SDK sent it, a server event when the SDK handed it over and it
     is what its type declares.
@@ -75,7 +75,7 @@ def shown(runs: Iterable[Run]) -> dict[str, set[str]]:
     found: dict[str, set[str]] = {name: set() for name in SDKS}
     for run in runs:
         proved = found[run.sdk.name]
-        if run.told("failed"):
+        if not run.told("done"):
             continue
         proved.update(run.log.kinds("client"))
         proved.update(event["type"] for event in run.seen if not faults(event))

@@ -197,7 +197,7 @@ PLAIN = (
                 }
             ),
             *utterance(),
-            until("conversation.item.input_audio_transcription.failed", "error"),
+            until("conversation.item.input_audio_transcription.failed"),
         ],
         server=DEAF,
     ),

@@ -7,7 +7,7 @@ import os
 import ssl
 import urllib.request
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -78,21 +78,28 @@ class Stage:
 
 @dataclass(slots=True)
 class Runs:
-    """All SDKs over all their scenarios, when somebody first asks for one."""
+    """All SDKs over all their scenarios, once, when somebody first asks for one."""
 
     stage: Stage
-    _done: dict[str, dict[str, Run]] = field(default_factory=dict[str, dict[str, Run]])
+    _played: dict[str, Future[dict[str, Run]]] = field(
+        default_factory=dict[str, Future[dict[str, Run]]]
+    )
+    _settled: Future[None] = field(default_factory=Future[None])
 
     def of(self, sdk_name: str) -> dict[str, Run]:
-        """By the name of the scenario."""
-        if not self._done:
-            with ThreadPoolExecutor(DRIVERS_AT_ONCE) as drivers:
-                playing = drivers.map(
-                    lambda sdk: self.stage.play(sdk, sdk.scenarios), SDKS.values()
-                )
-                self._done = dict(zip(SDKS, playing, strict=True))
-            self.stage.recorder.settle()
-        return self._done[sdk_name]
+        """By the name of the scenario. Raises, every time, what has stopped this SDK's driver."""
+        if not self._played:
+            self._play()
+        runs = self._played[sdk_name].result()
+        self._settled.result()
+        return runs
+
+    def _play(self) -> None:
+        with ThreadPoolExecutor(DRIVERS_AT_ONCE) as drivers:
+            for name, sdk in SDKS.items():
+                self._played[name] = drivers.submit(self.stage.play, sdk, sdk.scenarios)
+        with ThreadPoolExecutor(1) as afterwards:
+            self._settled = afterwards.submit(self.stage.recorder.settle)
 
     def all(self) -> list[Run]:
         return [run for name in SDKS for run in self.of(name).values()]

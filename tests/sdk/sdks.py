@@ -16,7 +16,7 @@ from tests.sdk.scenarios import Scenario
 
 HERE = Path(__file__).resolve().parent
 AGENTS_PYTHON = HERE.parents[1] / ".venv" / "sdk-python" / "bin" / "python"
-PACKAGES = HERE / "node" / "node_modules"
+PACKAGES = HERE / "node" / "node_modules" / ".package-lock.json"  # there once all of them are
 DRIVER_TIMEOUT_S = 60.0
 
 

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from typing import Any
+
 import pytest
 
 from tests.sdk import conformance
 from tests.sdk.parley_process import ROOT
-from tests.sdk.runs import Runs
+from tests.sdk.runs import Run, Runs
 from tests.sdk.sdks import SDKS
+from tests.sdk.wire_log import WireLog
 
 README = ROOT / "README.md"
 
@@ -40,3 +44,20 @@ def test_no_sdk_meets_an_event_without_a_row(proved: dict[str, set[str]], name: 
 
 def test_a_table_is_read_as_it_is_written(proved: dict[str, set[str]]) -> None:
     assert conformance.claimed(conformance.section(proved)) == proved
+
+
+@pytest.mark.parametrize(
+    ("end", "proves"),
+    [
+        ([{"done": True}], True),
+        ([{"failed": "no"}], False),
+        ([], False),  # its driver went away in the middle
+    ],
+)
+def test_only_a_run_to_the_end_proves_anything(
+    end: list[dict[str, Any]], proves: bool, tmp_path: Path
+) -> None:
+    sdk = SDKS["openai_async"]
+    cleared = {"type": "input_audio_buffer.cleared", "event_id": "event_1"}
+    run = Run(sdk, sdk.scenarios[0], WireLog(tmp_path / "log"), [{"event": cleared}, *end])
+    assert ("input_audio_buffer.cleared" in conformance.shown([run])[sdk.name]) is proves

@@ -142,3 +142,70 @@ def test_tokens_are_estimated_by_the_bytes_of_a_text() -> None:
     assert estimated_tokens("你好你好") == 3, "not one: each is nearly a token"
     assert estimated_tokens("\ud83d") == 1, "half a character is no reason to fail"
     assert estimated_size([SYSTEM]) == MESSAGE_OVERHEAD_TOKENS + 2
+
+
+# ---- calls and their results ---------------------------------------------------------------------
+
+
+def called(number: int, results: int = 1, words: int = 4) -> list[Message]:
+    """One round: calls in one message, and behind it the result of each."""
+    ids = [f"c{number}_{at}" for at in range(results)]
+    calls = tuple(ToolCall(call_id, "look", "{}") for call_id in ids)
+    answers = [Message("tool", "word " * words, call_id=call_id) for call_id in ids]
+    return [Message("assistant", "", calls), *answers]
+
+
+def orphans(kept: tuple[Message, ...]) -> list[str | None]:
+    """The results without a call before them."""
+    made: set[str | None] = set()
+    found: list[str | None] = []
+    for message in kept:
+        made |= {call.call_id for call in message.tool_calls}
+        found += [message.call_id] * (message.role == "tool" and message.call_id not in made)
+    return found
+
+
+def test_a_cut_comes_between_rounds_where_one_turn_has_too_many() -> None:
+    messages = [SYSTEM, Message("user", "look everywhere")]
+    for number in range(40):
+        messages += called(number, results=number % 3 + 1)
+        for end in range(len(messages) - 2, len(messages) + 1):
+            for room in (90, 120, 200):
+                kept = fit(messages[:end], room, count)
+                assert not orphans(kept) and kept[-1] == messages[end - 1]
+
+
+def test_the_question_stays_while_it_and_what_follows_fit() -> None:
+    question = Message("user", "look everywhere")
+    messages = [*talk(9), question]
+    for number in range(8):  # 22 tokens each: with the question 186 of the 200 that there are
+        messages += called(number)
+        kept = fit(messages, 210, count, Truncation(keep_share=0.3))
+        assert question in kept
+
+
+def test_a_last_result_whose_call_does_not_fit_beside_it_is_refused() -> None:
+    messages = [SYSTEM, Message("user", "look"), *called(0, results=3, words=20)]
+    assert not orphans(fit(messages, 120, count))
+    with pytest.raises(ContextTooSmall):
+        fit(messages, 70, count)
+    kept = fit(messages, None, count, Truncation(limit_tokens=5))
+    assert kept == (SYSTEM, *messages[2:]), "the client's own limit refuses nothing"
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 3), st.integers(0, 25)), min_size=1, max_size=40),
+    st.integers(150, 300),
+    st.floats(0, 1),
+)
+def test_no_result_ever_stands_without_its_call(
+    rounds: list[tuple[int, int]], room: int, share: float
+) -> None:
+    messages = [SYSTEM]
+    for number, (results, words) in enumerate(rounds):
+        if results:
+            messages += called(number, results, words)
+        else:
+            messages.append(Message("user", "w " * words))
+    kept = fit(messages, room, count, Truncation(keep_share=share))
+    assert not orphans(kept) and kept[-1] == messages[-1]

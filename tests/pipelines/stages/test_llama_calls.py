@@ -11,9 +11,11 @@ from pipelines.stages.llama_calls import CallWatch, closing
 CALL = '{"name": "weather", "arguments": {"city": "Lisbon"}}'
 
 
-def watched(pieces: list[str]) -> tuple[str, str | None]:
+def watched(
+    pieces: list[str], tools: tuple[str, ...] = ("clock", "weather")
+) -> tuple[str, str | None]:
     """What is said, and how the call was opened that came in between."""
-    watch = CallWatch()
+    watch = CallWatch(tools)
     said = "".join(watch.feed(piece) for piece in pieces)
     return said + watch.rest(), watch.opening
 
@@ -30,6 +32,8 @@ FORMS = [
     ('{ "name" : "weather"}', ""),
     ('{"arguments": {"city": "Lisbon"}, "name": "weather"}', ""),
     ('{"function": "weather"}', ""),
+    ('{"function": {"name": "weather", "arguments": {}}}', ""),
+    ('{"parameters": {"note": "a \\"}{", "at": {}}, "name": "weather"}', ""),
     ('{\n  "name": "weather"\n}', ""),
 ]
 
@@ -60,6 +64,16 @@ def test_a_tag_may_stand_anywhere_and_an_object_only_at_the_start_of_a_line() ->
     [
         "It is fine in Lisbon.",
         '{"temperature": 19}',
+        '{"name": "Ann", "age": 3}',
+        '```json\n{"name": "Ann", "age": 3}\n```',
+        '{"name": "weatherman"}',
+        '{"name": 7, "arguments": {}}',
+        '{"arguments": [1], "name": "weather"}',
+        '{"arguments": {"name": "weather"}}',
+        '{"arguments": {"a": 1}, "age": 3}',
+        '{"arguments": {"a": 1',
+        '{"function": {"name": "Ann"}}',
+        '{"name": "weat',
         '{"names": ["a"]}',
         "{that} is fine.",
         "```python\nprint(1)\n```",
@@ -77,6 +91,23 @@ def test_what_is_no_call_is_said_in_full(text: str) -> None:
     assert watched(list(text)) == (text, None)
 
 
+def test_an_object_is_a_call_only_of_a_known_tool_and_tags_are_one_of_any() -> None:
+    text = '{"name": "weather", "arguments": {}}'
+    for pieces in ([text], list(text)):
+        assert watched(pieces, ()) == (text, None)
+        assert watched(pieces, ("we",)) == (text, None)
+        assert watched(["<tool_call>", *pieces], ()) == ("", "<tool_call>\n")
+    for text in ('{"name": "größe"}', '{"name": "gr\\u00f6\\u00dfe"}'):
+        assert watched(list(text), ("größe",)) == ("", "")
+
+
+def test_an_object_is_said_as_soon_as_it_names_no_tool() -> None:
+    watch = CallWatch(("weather",))
+    assert watch.feed('{"name": "') == ""
+    assert watch.feed("A") == '{"name": "A'
+    assert watch.feed('nn"}') == 'nn"}'
+
+
 @given(st.lists(st.integers(1, 60), max_size=8).map(sorted), st.integers(0, len(FORMS) - 1))
 def test_the_cuts_of_the_text_do_not_matter(cuts: list[int], form: int) -> None:
     for text in (FORMS[form][0], f"Yes.\n{FORMS[form][0]}", "Well, {that} is fine <tool ."):
@@ -86,7 +117,7 @@ def test_the_cuts_of_the_text_do_not_matter(cuts: list[int], form: int) -> None:
 
 
 def test_plain_text_is_not_held_back() -> None:
-    watch = CallWatch()
+    watch = CallWatch(())
     assert watch.feed("It ") == "It "
     assert watch.feed("is {fine} ") == "is {fine} "
 

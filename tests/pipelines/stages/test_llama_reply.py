@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, cast
 
 import pytest
 
 from pipelines.stages.llama_engine import Completion, LlamaEngine
-from pipelines.stages.llama_reply import MOST_CALLS, MOST_TRIES, LlamaReply, Pace
+from pipelines.stages.llama_reply import MOST_CALLS, MOST_TRIES, MOST_YIELDS, LlamaReply, Pace
 from pipelines.types import StageError, ToolCallDelta, ToolSpec, Usage, UsageSoFar, WriteOutput
 from tests.pipelines.stages.tool_schemas import objects
 
@@ -38,7 +38,7 @@ class ScriptedEngine:
         self,
         prompt: Sequence[int],
         limit_tokens: int,
-        sampling: object,
+        sampling: Mapping[str, Any],
         emit: Callable[[str], None],
         pause: Callable[[], None],
         is_aborted: Callable[[], bool],
@@ -70,14 +70,14 @@ class Told:
         tools: tuple[ToolSpec, ...] = (CITY, CLOCK),
         must_call: bool = False,
         may_repeat: bool = True,
-        knows_calls: bool = True,
+        known: tuple[str, ...] | None = ("weather", "odd", "clock"),
         limit_tokens: int = 1000,
         answered: frozenset[tuple[str, str]] = frozenset(),
+        pace: Pace = Pace({}, lambda: None, lambda: False),  # noqa: B008 (frozen)
     ) -> None:
         self.engine = ScriptedEngine(*texts)
         self.outputs: list[WriteOutput] = []
         self.said = ""
-        pace = Pace({}, lambda: None, lambda: False)
         self.reply = LlamaReply(
             cast("LlamaEngine", self.engine),
             [ord("P")],
@@ -93,7 +93,7 @@ class Told:
             must_call=must_call,
             tag="<tool_call>\n",
             may_repeat=may_repeat,
-            knows_calls=knows_calls,
+            known=known,
         )
 
     def _say(self, text: str) -> None:
@@ -137,8 +137,20 @@ def test_a_call_is_written_in_passes_that_go_on_from_each_other() -> None:
 def test_a_call_for_which_there_is_no_tool_is_neither_made_nor_said() -> None:
     told = Told('Fine. <tool_call>\n{"name": "weather"}', tools=())
     assert (told.said.strip(), told.calls) == ("Fine.", [])
-    told = Told('{"name": "Ann"}', tools=(), knows_calls=False)
-    assert told.said == '{"name": "Ann"}', "where nobody speaks of tools it is an answer"
+    told = Told('Fine.\n{"name": "weather"}', tools=())
+    assert (told.said.strip(), told.calls) == ("Fine.", [])
+
+
+@pytest.mark.parametrize("known", [None, ("weather", "clock")])
+@pytest.mark.parametrize("fence", ["{}", "```json\n{}\n```"])
+def test_an_answer_that_is_an_object_with_a_name_is_said(
+    known: tuple[str, ...] | None, fence: str
+) -> None:
+    text = fence.replace("{}", '{"name": "Ann", "age": 3}')
+    for tools in ((CITY, CLOCK), ()):
+        told = Told(text, known=known, tools=tools)
+        assert (told.said, told.calls) == (text, [])
+    assert Told('{"name": "weather"}', known=None).said == '{"name": "weather"}'
 
 
 def test_an_only_tool_need_not_be_chosen() -> None:
@@ -147,22 +159,22 @@ def test_an_only_tool_need_not_be_chosen() -> None:
 
 
 def test_several_calls_follow_each_other_and_none_is_made_twice() -> None:
-    again = '\n<tool_call>\n{"name": "w'
-    told = Told('{"name": "we', *call(LISBON), again, *call(PARIS), again, *call(LISBON))
+    again = '\n<tool_call>\n{"name": "weather"'
+    told = Told('{"name": "weather", ', *call(LISBON), again, *call(PARIS), again, *call(LISBON))
     assert told.calls == [("weather", LISBON), ("weather", PARIS)]
-    told = Told('{"name": "we', *call(LISBON), may_repeat=False)
+    told = Told('{"name": "weather", ', *call(LISBON), may_repeat=False)
     assert told.calls == [("weather", LISBON)]
 
 
 def test_a_model_that_calls_for_ever_is_stopped() -> None:
-    texts = ['{"name": "w']
+    texts = ['{"name": "weather", ']
     for number in range(MOST_CALLS):
-        texts += [*call(f'{{"city": "{number}"}}'), '\n{"name": "w']
+        texts += [*call(f'{{"city": "{number}"}}'), '\n{"name": "weather", ']
     assert len(Told(*texts).calls) == MOST_CALLS
 
 
 def test_arguments_are_told_as_they_come_unless_they_must_be_judged_first() -> None:
-    told = Told('{"name": "w', *call(LISBON), "", tools=(CITY, ODD))
+    told = Told('{"name": "weather", ', *call(LISBON), "", tools=(CITY, ODD))
     assert len([o for o in told.outputs if isinstance(o, ToolCallDelta)]) > 3
     told = Told('{"n": 2}', tools=(ODD,), must_call=True, may_repeat=False)
     pieces = [o for o in told.outputs if isinstance(o, ToolCallDelta)]
@@ -203,15 +215,68 @@ def test_half_an_opening_at_the_end_is_said_as_it_stands() -> None:
 
 def test_a_call_that_has_its_answer_is_not_made_again() -> None:
     known = frozenset({("weather", json.dumps(json.loads(LISBON), sort_keys=True))})
-    told = Told('{"name": "w', *call(LISBON), answered=known)
+    told = Told('{"name": "weather", ', *call(LISBON), answered=known)
     assert told.reply.has_repeated and told.calls == []
-    told = Told('{"name": "w', *call(PARIS), "", answered=known)
+    told = Told('{"name": "weather", ', *call(PARIS), "", answered=known)
     assert not told.reply.has_repeated and told.calls == [("weather", PARIS)]
 
 
 def test_usage_rises_from_pass_to_pass_and_ends_at_the_whole() -> None:
-    told = Told('{"name": "w', *call(LISBON), "")
+    told = Told('{"name": "weather", ', *call(LISBON), "")
     usages: list[Any] = [o.usage for o in told.outputs if isinstance(o, UsageSoFar)]
     written = [usage.output_tokens for usage in usages]
     assert written == sorted(written)
-    assert told.reply.usage == usages[-1] == Usage(1, 2, 4 + 3 + 6)
+    assert told.reply.usage == usages[-1] == Usage(1, 1, 7 + 3 + 6), (
+        "no more is cached than there is"
+    )
+
+
+def test_a_schema_beyond_bounds_never_becomes_a_grammar() -> None:
+    bomb = ToolSpec("bomb", "", json.dumps(objects(a={"type": "array", "minItems": 10**9})))
+    with pytest.raises(StageError) as failure:
+        Told("{}", tools=(bomb,), must_call=True)
+    assert failure.value.code == "llm_bad_tool_schema"
+    told = Told('{"name": "bomb"}', '{"a": []}', "", tools=(bomb,), known=("bomb",))
+    assert told.calls == [("bomb", '{"a": []}')], "of its own accord it writes any object"
+    assert all(len(grammar or "") < 1000 for grammar in told.engine.grammars)
+
+
+AGAIN = '\n{"name": "weather", '  # 7 tokens, behind the 16 of a first call
+
+
+@pytest.mark.parametrize("limit", [16, 17, 20, 23, 24, 25])
+def test_a_limit_before_the_next_call_has_begun_leaves_the_last_one_whole(limit: int) -> None:
+    told = Told('{"name": "weather", ', *call(LISBON), AGAIN, *call(PARIS), limit_tokens=limit)
+    assert told.calls == [("weather", LISBON)]
+    assert not told.reply.hit_limit and told.reply.has_called
+
+
+def test_a_limit_within_the_next_call_makes_that_one_incomplete() -> None:
+    told = Told('{"name": "weather", ', *call(LISBON), AGAIN, *call(PARIS), limit_tokens=28)
+    assert told.reply.hit_limit and told.calls == [("weather", LISBON), ("weather", PARIS[:6])]
+
+
+class Rival:
+    """Somebody more urgent, who is waiting whenever asked, and has been let go first `turns`."""
+
+    def __init__(self, *, is_draft: bool) -> None:
+        self.turns = 0
+        self.pace = Pace({}, self._pause, lambda: False, lambda: True, lambda: is_draft)
+
+    def _pause(self) -> None:
+        self.turns += 1
+
+
+def test_arguments_of_which_nobody_knows_are_written_anew_after_somebody_more_urgent() -> None:
+    rival = Rival(is_draft=True)
+    half = LISBON[:9] + "x"
+    passes = ['{"name": "weather", ', json.dumps("weather"), *[half] * MOST_YIELDS, LISBON, ""]
+    told = Told(*passes, pace=rival.pace)
+    assert told.calls == [("weather", LISBON)]
+    assert rival.turns == MOST_YIELDS, "and then it is their turn"
+
+
+def test_arguments_that_somebody_reads_are_written_to_their_end() -> None:
+    rival = Rival(is_draft=False)
+    told = Told('{"name": "weather", ', *call(LISBON), "", pace=rival.pace)
+    assert told.calls == [("weather", LISBON)] and rival.turns == 0

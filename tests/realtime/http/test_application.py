@@ -50,7 +50,7 @@ class SlowCascade(FakeCascade):
 
 async def health(app: App) -> tuple[int, dict[str, Any]]:
     transport = httpx.ASGITransport(app.asgi)
-    async with httpx.AsyncClient(transport=transport, base_url="http://test") as client:
+    async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1") as client:
         answer = await client.get("/health")
         return answer.status_code, answer.json()
 

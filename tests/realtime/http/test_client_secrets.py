@@ -119,7 +119,8 @@ def test_a_transcription_session_has_its_own_object() -> None:
         (b"[]", "invalid_json", None),
         (b"\xff", "invalid_json", None),
         (b'{"session": {"type": "realtime", "type": "realtime"}}', "invalid_json", None),
-        (b"[" * 60_000, "invalid_json", None),
+        (b"[" * 40_000, "invalid_json", None),
+        (b"[" * 60_000, "invalid_value", None),
         ({"sesion": {}}, "unknown_parameter", "sesion"),
         ({"expires_after": 5}, "invalid_type", "expires_after"),
         ({"expires_after": {"seconds": 9}}, "invalid_value", "expires_after.seconds"),
@@ -144,6 +145,24 @@ def test_a_transcription_session_has_its_own_object() -> None:
 )
 def test_what_is_wrong_is_named(body: Any, code: str, param: str | None) -> None:
     assert fault(post(body)) == (400, code, param)
+
+
+def test_a_choice_among_tools_that_are_not_there_is_refused() -> None:
+    """Every later update of such a session would fail."""
+    sent: dict[str, Any] = {"type": "realtime"}
+    sent["tool_choice"] = {"type": "function", "name": "look"}
+    answer = post({"session": sent})
+    assert fault(answer) == (400, "invalid_value", "session.tool_choice")
+    assert "'look' not found" in answer.json()["error"]["message"]
+    sent["tools"] = [{"type": "function", "name": "look"}]
+    assert post({"session": sent}).status_code == 200
+
+
+def test_what_is_only_sent_back_is_bounded() -> None:
+    # A body of few bytes, which compresses well, and shows as many more.
+    sent = {"type": "realtime", "tracing": {"group_id": "\u00e9" * 20_000}}
+    answer = post(json.dumps({"session": sent}, ensure_ascii=False).encode())
+    assert fault(answer) == (400, "invalid_value", "session.tracing")
 
 
 def test_a_session_that_fits_no_header_is_refused_with_the_limit() -> None:

@@ -9,6 +9,7 @@ import httpx
 import pytest
 from fastapi import FastAPI
 
+from realtime.access.gate import Gate
 from realtime.access.keyring import KeyRing
 from realtime.http.pages import Pages
 from realtime.http.readiness import Phase, Readiness
@@ -18,19 +19,28 @@ KEY = "a-key-of-sixteen-characters"
 WEB = Path(__file__).resolve().parents[3] / "web"
 
 
-def get(path: str, readiness: Readiness, *, key: str | None = None, keys: tuple[str, ...] = ()):
+def get(
+    path: str,
+    readiness: Readiness,
+    *,
+    key: str | None = None,
+    keys: tuple[str, ...] = (),
+    host: str = "127.0.0.1:8000",
+    loopback: bool = True,
+):
     app = FastAPI()
+    gate = Gate(KeyRing(keys), ("https://voice.example",), loopback=loopback)
     app.include_router(
-        create_routes(
-            readiness, model=lambda: "qwen", live=lambda: {"sessions": 3}, ring=KeyRing(keys)
-        )
+        create_routes(readiness, model=lambda: "qwen", live=lambda: {"sessions": 3}, gate=gate)
     )
     app.mount("/", Pages(WEB))
-    headers = {} if key is None else {"Authorization": f"Bearer {key}"}
+    headers = {"Host": host}
+    if key is not None:
+        headers["Authorization"] = f"Bearer {key}"
 
     async def ask() -> httpx.Response:
         transport = httpx.ASGITransport(app)
-        async with httpx.AsyncClient(transport=transport, base_url="http://test") as client:
+        async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1") as client:
             return await client.get(path, headers=headers)
 
     return asyncio.run(ask())
@@ -66,6 +76,32 @@ def test_models_wants_a_key_where_there_are_keys(key: str | None, status: int) -
         assert answer.headers["www-authenticate"] == "Bearer"
 
 
+@pytest.mark.parametrize("path", ["/health", "/v1/models"])
+@pytest.mark.parametrize(
+    ("host", "is_local"),
+    [
+        ("127.0.0.1:8000", True),
+        ("LocalHost", True),
+        ("[::1]:8000", True),
+        ("voice.example", True),  # configured
+        ("evil.com", False),
+        ("127.0.0.1.evil.com:8000", False),
+        ("[", False),
+        ("", False),
+    ],
+)
+def test_a_page_whose_name_points_to_loopback_reads_nothing(
+    path: str, host: str, is_local: bool
+) -> None:
+    readiness = Readiness(Phase.READY)
+    answer = get(path, readiness, host=host)
+    assert (answer.status_code == 200) is is_local
+    if not is_local:
+        assert (answer.status_code, answer.json()["error"]["code"]) == (403, "host_not_allowed")
+        assert get(path, readiness, host=host, keys=(KEY,), key=KEY).status_code == 200
+        assert get(path, readiness, host=host, loopback=False).status_code == 200
+
+
 @pytest.mark.parametrize(
     ("path", "kind"),
     [
@@ -79,7 +115,8 @@ def test_the_page_and_its_modules_are_served(path: str, kind: str) -> None:
     answer = get(path, Readiness())
     assert answer.status_code == 200
     assert answer.headers["content-type"].startswith(kind)
-    assert "default-src 'self'" in answer.headers["content-security-policy"]
+    policy = answer.headers["content-security-policy"].split("; ")
+    assert "default-src 'self'" in policy and "frame-ancestors 'none'" in policy
 
 
 @pytest.mark.parametrize("path", ["/../pyproject.toml", "/%2e%2e/pyproject.toml", "/nothing.js"])

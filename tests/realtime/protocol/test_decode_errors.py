@@ -73,10 +73,13 @@ def test_a_missing_type() -> None:
         ('{"type":"response.create","\\udc00":1}', "invalid_json"),
         ('{"type":"response.create","x":"\ud800"}', "invalid_json"),
         ('{"x":' + "9" * 10_000 + "}", "invalid_json"),
-        ("[" * 100_000, "invalid_json"),
+        ("[" * (MAX_MARKS - 1), "invalid_json"),
+        ("[" * 100_000, "invalid_value"),
         ('{"x":' * 5_000 + "1" + "}" * 5_000, "invalid_json"),
         ('{"x":' * MAX_DEPTH + "{}" + "}" * MAX_DEPTH, "invalid_json"),
-        ('{"x":[' + "0," * MAX_MARKS + "0]}", "invalid_json"),
+        ('{"x":[' + "0," * MAX_MARKS + "0]}", "invalid_value"),
+        ("[" + '"",' * MAX_MARKS + '""]', "invalid_value"),
+        ('""' * (MAX_MARKS + 1) + "," * MAX_MARKS + ",", "invalid_value"),
         ("[]", "invalid_event"),
         ("null", "invalid_event"),
         ('"response.create"', "invalid_event"),
@@ -200,6 +203,19 @@ INVALID = [
         update(type="realtime", tools=[{"type": "function", "name": "f"}] * 2),
         "session.tools[1].name",
         "'f'",
+    ),
+    *(
+        (
+            update(type="realtime", tools=[{"type": "function", "name": word}]),
+            "session.tools[0].name",
+            "'tool_choice'",
+        )
+        for word in ("auto", "none", "required")
+    ),
+    (
+        update(type="realtime", tool_choice={"type": "function", "name": "x" * 129}),
+        "session.tool_choice.name",
+        "at most 128",
     ),
     (update(type="realtime", prompt={"id": "p"}), "session.prompt", "'instructions'"),
     (update(type="realtime", tracing="on"), "session.tracing", "'auto'"),

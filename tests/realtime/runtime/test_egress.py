@@ -213,7 +213,17 @@ def test_lanes_that_have_played_out_are_forgotten() -> None:
         egress.finish(f"r{n}")
         assert len(leave(egress, n * 100)) == 1
         egress.take_drained()
-    assert egress.open_lanes <= 9
+    assert egress.open_lanes <= 18
+
+
+def test_lanes_that_were_cut_are_forgotten_but_for_the_latest() -> None:
+    egress = Egress()
+    for n in range(1000):
+        egress.cut(f"side {n}", 1, None, 0)
+        egress.cut("voice", n + 1, None, 0)
+    assert egress.open_lanes <= 19
+    assert not egress.is_current("voice", 999), "the voice's own is never forgotten"
+    assert not egress.is_current("side 999", 0)
 
 
 REQUESTS = ("a", "b", "c")

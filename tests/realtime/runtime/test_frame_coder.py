@@ -116,4 +116,4 @@ def test_old_lanes_are_forgotten() -> None:
     for n in range(100):
         (frame,) = frames_of(play_of(f"r{n}", lane=f"lane{n}"), 30, FULLBAND)
         coder.encode(frame)
-    assert len(coder._streams) == 8
+    assert len(coder._streams) == 17

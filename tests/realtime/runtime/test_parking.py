@@ -12,10 +12,9 @@ import pytest
 from pipelines.fakes.virtual_time import run_virtual
 from pipelines.types import Samples
 from realtime.observe.metrics import Metrics
-from realtime.runtime.parking import Parking, SessionOver
+from realtime.runtime.parking import SessionOver
 from realtime.runtime.registry import Registry, ServerFull
 from realtime.runtime.session import SessionRuntime
-from realtime.runtime.transport import Transport
 from realtime.session.effects import Effect
 from realtime.session.events import Disconnected, Event, Reconnected
 from tests.realtime.runtime.lost_clients import (
@@ -36,61 +35,6 @@ from tests.realtime.runtime.stand_ins import (
     pcm,
     tone,
 )
-
-
-class Session:
-    """Something to come back to."""
-
-    async def attach(self, transport: Transport) -> None:
-        pass
-
-
-def test_a_token_is_good_for_one_claim() -> None:
-    parking, session = Parking(), Session()
-    token = parking.issue(session)
-    assert len(token) >= 43, "256 bits"
-    claim = parking.claim(token)
-    assert claim.session is session
-    with pytest.raises(SessionOver, match="resume=new"):
-        parking.claim(token)
-
-
-@pytest.mark.parametrize("wrong", ["", "new", "x" * 43, "None"])
-def test_a_wrong_token_finds_nothing(wrong: str) -> None:
-    parking = Parking()
-    parking.issue(Session())
-    with pytest.raises(SessionOver):
-        parking.claim(wrong)
-
-
-def test_a_new_token_replaces_the_old_one() -> None:
-    parking, session = Parking(), Session()
-    old, new = parking.issue(session), parking.issue(session)
-    assert old != new and len(parking) == 1
-    with pytest.raises(SessionOver):
-        parking.claim(old)
-    assert parking.claim(new).session is session
-
-
-def test_a_client_that_was_not_let_in_may_try_again() -> None:
-    parking, session = Parking(), Session()
-    token = parking.issue(session)
-    parking.give_back(parking.claim(token))
-    assert parking.claim(token).session is session
-
-
-@pytest.mark.parametrize("ends", ["replaced", "over"])
-def test_a_claim_given_back_too_late_revives_nothing(ends: str) -> None:
-    parking, session = Parking(), Session()
-    claim = parking.claim(parking.issue(session))
-    if ends == "replaced":
-        parking.issue(session)
-    else:
-        parking.forget(session)
-    parking.give_back(claim)
-    with pytest.raises(SessionOver):
-        parking.claim(claim.token)
-
 
 # ---- who is parked -----------------------------------------------------------------------------
 
@@ -387,3 +331,19 @@ def test_resumed_sessions_leave_nothing_behind() -> None:
     play(script, House(ScriptedCascade()))
     gc.collect()
     assert [o for o in gc.get_objects() if type(o) is SessionRuntime] == []
+
+
+@pytest.mark.parametrize(("code", "is_parked"), [(1000, False), (1001, True)])
+def test_how_a_client_has_closed_counts_though_a_write_fails_first(
+    code: int, is_parked: bool
+) -> None:
+    async def script(house: House) -> None:
+        client = await house.open()
+        client.breaks = True
+        client.client_sends({"type": "response.cancel"})  # its answer cannot be written
+        await asyncio.sleep(0.1)
+        client.client_leaves(code)
+        await asyncio.sleep(1)
+        assert (house.registry.count, house.registry.parked) == (is_parked, is_parked)
+
+    play(script, House(ScriptedCascade()))

@@ -7,10 +7,21 @@ import pytest
 from realtime.session import events as ev
 from realtime.session.bounds import Bounds
 from realtime.session.notices import ErrorRaised, ItemAdded, ResponseCreated, SessionUpdated
-from realtime.session.settings import SessionSettings, Tool
+from realtime.session.settings import (
+    ECHOED,
+    SessionSettings,
+    SettingsPatch,
+    Tool,
+    ToolChoice,
+    ToolMode,
+    Transcription,
+)
+from realtime.session.tools import unknown_tool
 from tests.realtime.session.script import Script
 
-BOUNDS = Bounds(items=3, instruction_characters=20, tools=2, tool_characters=30)
+BOUNDS = Bounds(
+    items=3, instruction_characters=20, tools=2, tool_characters=30, echoed_characters=40
+)
 TEXT = "x" * 20
 
 
@@ -84,3 +95,52 @@ def test_a_response_has_the_same_bounds() -> None:
         ("array_above_max_length", "response.tools", "e_create"),
     ]
     assert not script.told(ResponseCreated)
+
+
+def echo(script: Script, **texts: str) -> None:
+    pairs = tuple((f"{ECHOED}{name}", text) for name, text in texts.items())
+    script.step(ev.ClientSessionUpdate("e_update", SettingsPatch(pairs)))
+
+
+def test_what_is_only_sent_back_adds_up_over_updates() -> None:
+    script = opened()
+    echo(script, tracing="t" * 15)
+    echo(script, reasoning="r" * 15)
+    before = script.machine.ctx.settings
+    assert not refusals(script)
+    for field in ("model", "language", "prompt", "extra_json"):
+        heard = Transcription(**{"model": "", "extra_json": "", field: "x" * 11})
+        script.update(transcription=heard, voice="bass")
+        echo(script, include="i" * 11)
+        assert refusals(script)[-2:] == [
+            ("invalid_value", "session.audio.input.transcription", "e_update"),
+            ("invalid_value", "session.include", "e_update"),
+        ]
+    echo(script, tracing="t" * 20, include="i" * 20)
+    assert refusals(script)[-1] == ("invalid_value", "session", "e_update")
+    assert "at most 40 characters" in script.told(ErrorRaised)[-1].message
+    assert script.machine.ctx.settings == before, "an update counts whole or not at all"
+    echo(script, tracing="null", include="i" * 20)
+    assert len(refusals(script)) == 9, "what is cleared makes room"
+
+
+def test_the_name_of_a_chosen_tool_is_sent_back_too() -> None:
+    script = opened()
+    choice = ToolChoice(ToolMode.FUNCTION, "x" * 41)
+    script.update(tools=(Tool("x" * 41, "", "{}", "{}"),), tool_choice=choice)
+    assert refusals(script) == [("invalid_value", "session.tool_choice", "e_update")]
+
+
+def test_a_session_of_default_bounds_is_small_enough_to_be_sent() -> None:
+    script = Script()
+    echo(script, tracing="t" * 40_000)
+    echo(script, reasoning="r" * 40_000)
+    assert refusals(script) == [("invalid_value", "session.reasoning", "e_update")]
+
+
+def test_an_unknown_choice_is_told_in_few_words() -> None:
+    tools = tuple(Tool(f"{number}{'x' * 127}", "", "{}", "{}") for number in range(128))
+    why = unknown_tool(ToolChoice(ToolMode.FUNCTION, "y" * 1_000_000), tools)
+    assert why is not None and len(why) < 1000
+    assert "and 120 more" in why
+    assert unknown_tool(ToolChoice(ToolMode.FUNCTION, "look"), (tool(),)) is None

@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from realtime.session import effects as fx
 from realtime.session import events as ev
 from realtime.session import requests
-from realtime.session.items import Item, ItemKind, ItemStatus, Part, PartKind, Role
+from realtime.session.items import (
+    OVERHEAD_CHARACTERS,
+    Item,
+    ItemKind,
+    ItemStatus,
+    Part,
+    PartKind,
+    Role,
+)
 from realtime.session.notices import (
     ErrorRaised,
     ItemAdded,
@@ -16,10 +26,11 @@ from realtime.session.notices import (
     ItemRetrieved,
     ItemTruncated,
     OutputItemDone,
+    ResponseCreated,
     ResponseDone,
     TranscriptionCompleted,
 )
-from realtime.session.settings import AudioFormat, SessionSettings
+from realtime.session.settings import AudioFormat, ServerVad, SessionSettings
 from realtime.session.states import Speaking
 from tests.realtime.session.script import Script
 
@@ -214,9 +225,9 @@ def test_what_fills_up_packets_may_be_counted_as_audio() -> None:
     script.type("What time is it?")
     script.create()
     script.answer(TEXT, 1000)
-    script.truncate(script.item_ids[1], 1060)
+    script.truncate(script.item_ids[1], 1028)
     assert script.told(ItemTruncated) and not script.told(ErrorRaised)
-    script.truncate(script.item_ids[1], 1062)
+    script.truncate(script.item_ids[1], 1057)
     assert error(script)[0] == "invalid_value"
 
 
@@ -230,7 +241,7 @@ def test_truncation_can_only_be_repeated_to_a_shorter_point() -> None:
     assert error(script)[0] == "invalid_value"
 
 
-def test_truncation_in_progress_stays_cut_while_the_reply_goes_on() -> None:
+def test_truncation_in_progress_ends_the_reply_and_stays_cut() -> None:
     script = Script()
     script.ask()
     script.write(TEXT)
@@ -239,13 +250,29 @@ def test_truncation_in_progress_stays_cut_while_the_reply_goes_on() -> None:
     item_id = script.item_ids[1]
     script.truncate(item_id, 600)
     script.step(ev.PlaybackReported(item_id, 2500))
-    script.finish()
+    (done,) = script.told(ResponseDone)
+    assert (done.response.status, done.response.reason) == ("cancelled", "client_cancelled")
     script.wait(5000)
-    assert script.told(ResponseDone)[0].response.status == "completed"
+    assert len(script.told(ResponseDone)) == 1
     script.step(ev.ClientItemRetrieve(None, item_id))
     assert script.told(ItemRetrieved)[0].item.parts[0].text == "one two"
     script.create()
     assert script.prompt[-1] == ("assistant", "one two")
+
+
+def test_a_cancel_in_one_breath_with_the_truncation_spares_the_next_response() -> None:
+    script = Script(ServerVad(interrupt_response=False))
+    script.ask()
+    script.write(TEXT)
+    script.speak(3000)
+    script.ask()  # its answer waits for the end of the first
+    script.truncate(script.item_ids[1], 600)
+    script.cancel()
+    first, second = script.told(ResponseCreated)
+    assert [done.response.id for done in script.told(ResponseDone)] == [first.response.id]
+    assert not script.told(ErrorRaised)
+    script.cancel()
+    assert script.told(ResponseDone)[-1].response.id == second.response.id
 
 
 def test_truncate_and_cancel_may_come_in_either_order() -> None:
@@ -261,6 +288,7 @@ def test_truncate_and_cancel_may_come_in_either_order() -> None:
         script.cancel()
         if not is_truncated_first:
             script.truncate(item_id, 600)
+        assert len(script.told(ResponseDone)) == 1
         assert script.told(ItemTruncated) and not script.told(ErrorRaised)
         script.create()
         assert script.prompt[-1] == ("assistant", "one two")
@@ -281,7 +309,7 @@ def message(text: str, item_id: str = "") -> Item:
 def test_a_conversation_holds_so_much_and_deleting_makes_room(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(requests, "MOST_CHARACTERS", 10)
+    monkeypatch.setattr(requests, "MOST_CHARACTERS", 10 + 3 * OVERHEAD_CHARACTERS)
     script = Script()
     script.step(ev.ClientItemCreate(None, message("12345678", "first")))
     script.step(ev.ClientItemCreate("big", message("123", "second")))
@@ -290,3 +318,20 @@ def test_a_conversation_holds_so_much_and_deleting_makes_room(
     script.step(ev.ClientItemDelete(None, "first"))
     script.step(ev.ClientItemCreate(None, message("123", "second")))
     assert [told.item.id for told in script.told(ItemAdded)] == ["first", "second"]
+
+
+def test_parts_without_text_take_room_too() -> None:
+    script = Script()
+    empty = Part(PartKind.INPUT_TEXT, "")
+    item = Item("first", ItemKind.MESSAGE, role=Role.USER, parts=(empty,) * 1000)
+    assert item.size_characters == 1001 * OVERHEAD_CHARACTERS
+    sent = 0
+    while not script.told(ErrorRaised) and sent < 1000:
+        sent += 1
+        script.step(ev.ClientItemCreate("big", replace(item, id=f"item_{sent}")))
+    assert error(script) == ("conversation_full", "item", "big")
+    conversation = script.machine.ctx.conversation
+    assert conversation.size_characters <= requests.MOST_CHARACTERS
+    for item_id in script.item_ids:
+        script.delete(item_id)
+    assert conversation.size_characters == 0

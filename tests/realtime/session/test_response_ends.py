@@ -95,6 +95,22 @@ def test_a_reply_that_stops_in_the_middle_fails_in_time(rest_ms: int) -> None:
     assert not script.works and not script.egress.replies
 
 
+def test_a_model_that_counts_its_tokens_is_at_work_though_it_shows_nothing() -> None:
+    """Arguments that must be judged, or that wait for another call, are told at their end."""
+    script = Script()
+    script.create()
+    script.write("Let me look.")
+    script.speak(400)
+    for written in range(10):
+        script.wait(10_000)
+        script.step(ev.ReplyUsage(script.reply, 20, 0, written))
+    assert not script.told(ResponseDone)
+    script.call("look", "{}")
+    script.finish("tool_calls")
+    script.wait(1000)
+    assert ended(script) == [("completed", None)]
+
+
 def test_a_long_reply_that_was_made_at_once_is_not_starved() -> None:
     script = Script()
     script.create()

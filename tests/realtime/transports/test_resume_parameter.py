@@ -74,7 +74,7 @@ def knock(house: House, token: str, leaves: bool = False) -> list[dict[str, Any]
         sent.append(message)
 
     async def run() -> None:
-        (route,) = create_realtime_route(OPEN, house).routes
+        route = create_realtime_route(OPEN, house).routes[0]
         scope = {
             "type": "websocket",
             "path": "/v1/realtime",

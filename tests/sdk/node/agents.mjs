@@ -24,7 +24,9 @@ const SDK_EVENTS = [
 /** Tells every server event, and `ignored` for those that the SDK's own schema does not take. */
 function watch(session, story) {
   const taken = new Set();
+  // An `error` is handed on inside another, which the SDK makes for faults of its own too.
   const listening = new Set(['error']);
+  session.transport.on('error', (wrapped) => taken.add(wrapped.error?.event_id));
   session.transport.on('*', (event) => {
     if (!listening.has(event.type)) {
       listening.add(event.type);
@@ -32,7 +34,7 @@ function watch(session, story) {
     }
     // The typed event follows at once if the schema took the raw one.
     queueMicrotask(() => {
-      const isTaken = event.type === 'error' || taken.has(event.event_id);
+      const isTaken = taken.has(event.event_id);
       story.tell({ sdk: isTaken ? 'taken' : 'ignored', error: isTaken ? '' : event.type });
     });
     story.saw(event);
