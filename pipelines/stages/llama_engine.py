@@ -65,6 +65,7 @@ class LlamaEngine:
         params.slot_prompt_similarity = SAME_PROMPT_SHARE
         params.n_cache_reuse = REUSE_MIN_TOKENS
         params.api_keys = [key]
+        params.prefill_assistant = False  # who spoke last has finished: the reply is a new message
         params.ui = False
         params.verbosity = 0
         try:
