@@ -10,6 +10,7 @@ import numpy as np
 
 from pipelines.courtesy import Aside, Courtesy, Filler
 from pipelines.ports import Speaker, Stream, Writer
+from pipelines.recital import Recital
 from pipelines.runtime.failures import stage_timeout
 from pipelines.runtime.loop_stage import LoopStream
 from pipelines.runtime.ticket import Aborted
@@ -78,7 +79,7 @@ class Reply:
         self._filler = Filler(timing.courtesy, request, stream.ticket, self._aside)
 
     async def run(self) -> None:
-        writing = self._writer.open(self._write_request())
+        writing = self._open_writing()
         self._adopt(writing)
         if not self._request.speak:
             try:
@@ -100,6 +101,11 @@ class Reply:
                 writing.abort()
                 speaking.abort()
         await self._conclude()
+
+    def _open_writing(self) -> Stream[None, WriteOutput]:
+        if self._request.text is not None:
+            return Recital(self._request.text)
+        return self._writer.open(self._write_request())
 
     def _adopt(self, child: Stream[None, WriteOutput] | Stream[str, SpeechDelta]) -> None:
         """A child shares the reply's fate: it dies in the very call that aborts the reply."""

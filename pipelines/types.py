@@ -129,7 +129,10 @@ class SpeakRequest:
 
 @dataclass(frozen=True, slots=True)
 class ReplyRequest:
-    """One whole reply: messages to text and, if `speak`, to speech."""
+    """One whole reply: messages to text and, if `speak`, to speech.
+
+    text: what is said, word for word; nothing is written then.
+    """
 
     request_id: str
     messages: tuple[Message, ...]
@@ -143,6 +146,7 @@ class ReplyRequest:
     temperature: float | None = None
     parallel_tool_calls: bool = True
     truncation: Truncation = Truncation()
+    text: str | None = None
 
 
 def demands_call(request: WriteRequest | ReplyRequest) -> bool:

@@ -58,7 +58,8 @@ ALLOWED: dict[str, set[str]] = {
     "pipelines.ports": {"pipelines.types"},
     "pipelines.types": set(),
     "pipelines.cascade": {"pipelines.reply", *BELOW_CASCADE},
-    "pipelines.reply": {"pipelines.courtesy", *BELOW_CASCADE},
+    "pipelines.reply": {"pipelines.courtesy", "pipelines.recital", *BELOW_CASCADE},
+    "pipelines.recital": {"pipelines.types"},
     "pipelines.courtesy": BELOW_CASCADE - {"pipelines.stages"},
     "pipelines.stages": {
         "pipelines.runtime",

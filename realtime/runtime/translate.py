@@ -65,6 +65,7 @@ def reply_request(effect: StartReply) -> ReplyRequest:
         tools=_tools(effect.tools),
         tool_choice=_tool_choice(effect.tool_choice),
         max_output_tokens=effect.max_output_tokens,
+        text=effect.text,
         parallel_tool_calls=effect.parallel_tool_calls,
         truncation=_truncation(effect.truncation),
     )

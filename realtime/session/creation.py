@@ -34,6 +34,7 @@ class Creation:
 
     draft: outputs that exist already. failure: what makes it fail at once.
     closing: a system message for this reply alone. waits_for: items whose text is due first.
+    text: what is to be said, word for word.
     """
 
     options: ResponseOptions = STANDARD
@@ -41,4 +42,5 @@ class Creation:
     draft: Reply | None = None
     failure: Failure | None = None
     closing: str | None = None
+    text: str | None = None
     waits_for: frozenset[str] = frozenset()

@@ -148,7 +148,10 @@ class PromptMessage:
 
 @dataclass(frozen=True, slots=True)
 class StartReply:
-    """Begin a reply. Its audio is held in the egress under `request` until PlayReply."""
+    """Begin a reply. Its audio is held in the egress under `request` until PlayReply.
+
+    text: what is said, word for word, instead of what a model would write.
+    """
 
     request: str
     draft: bool
@@ -162,6 +165,7 @@ class StartReply:
     max_output_tokens: int | None
     truncation: Truncation = Truncation()
     parallel_tool_calls: bool = True
+    text: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -75,10 +75,9 @@ class LifecycleRegion(Region[Lifecycle, Live]):
         due, was_busy, awaits_tool = speaking.due, speaking.is_busy, ctx.tools.is_waiting
         lost_at_ms = silence(ctx, event)
         self._break_off()
-        if ctx.settings.creates_responses:
-            # What follows a tool's output goes on anyway.
-            rest = None if awaits_tool else find_rest(ctx, speaking, lost_at_ms, was_busy)
-            self._owed = due or rest
+        # What follows a tool's output goes on anyway.
+        rest = None if awaits_tool else find_rest(ctx, speaking, lost_at_ms, was_busy)
+        self._owed = (due if ctx.settings.creates_responses else None) or rest
         cut_to_heard(ctx)
         ctx.deadlines.arm(Due.RESUME, ctx.now_ms + self._resume_ms)
         return Lifecycle.PARKED
@@ -97,7 +96,9 @@ class LifecycleRegion(Region[Lifecycle, Live]):
         owed, self._owed = self._owed, None
         if owed is not None:
             waits_for = frozenset(turns.untranscribed)
-            creation = Creation(owed.options, closing=owed.closing, waits_for=waits_for)
+            creation = Creation(
+                owed.options, closing=owed.closing, text=owed.text, waits_for=waits_for
+            )
             self.speaking.answer(Say.COMMIT, creation)
         return Lifecycle.LIVE
 

@@ -41,11 +41,13 @@ def start_reply(
     shape: ResponseShape,
     options: ResponseOptions = STANDARD,
     closing: str | None = None,
+    text: str | None = None,
     unsaid: Item | None = None,
     draft: bool = False,
 ) -> Reply:
     """Start the stages on a reply and return where its outputs gather.
 
+    text: what is to be said, where nothing needs to be written.
     unsaid: an item that is not in the conversation yet; a draft answers it.
     """
     settings = ctx.settings
@@ -67,6 +69,7 @@ def start_reply(
             parallel_tool_calls=_first(
                 options.parallel_tool_calls, settings.parallel_tool_calls, default=True
             ),
+            text=text,
         )
     )
     return Reply(request, speaks, shape.output_format.rate_hz, last_output_ms=ctx.now_ms)

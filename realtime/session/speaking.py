@@ -178,8 +178,8 @@ class SpeakingRegion(Region[Speaking, Say]):
         return Speaking.WAITING
 
     def _start(self, response: Response) -> None:
-        creation = self.creation
-        reply = start_reply(self.ctx, response.shape, creation.options, creation.closing)
+        made = self.creation
+        reply = start_reply(self.ctx, response.shape, made.options, made.closing, made.text)
         response.take(self.ctx, reply)
 
     def queue(self, creation: object) -> Speaking:

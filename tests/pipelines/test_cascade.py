@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
+from dataclasses import replace
 from typing import Any, TypeVar
 
 import numpy as np
@@ -97,6 +98,20 @@ def check_order(outputs: list[ReplyOutput]) -> None:
                 assert number == len(outputs) - 1
             case ToolCallDelta():
                 pass
+
+
+@pytest.mark.parametrize("speak", [True, False])
+def test_a_text_that_stands_is_said_and_nothing_is_written(speak: bool) -> None:
+    async def body(cascade: FakeCascade) -> None:
+        recited = replace(request(speak), text="What was not heard. And more.")
+        outputs, error = await collect(cascade.reply(recited))
+        assert error is None
+        check_order(outputs)
+        assert text_of(outputs) == "What was not heard. And more."
+        speech = [output for output in outputs if isinstance(output, SpeechDelta)]
+        assert [len(speech) > 0, not cascade.writer.requests] == [speak, True]
+
+    with_cascade(scripted([Stall()]), body)
 
 
 def test_text_and_speech_come_in_one_order_and_speech_covers_the_text() -> None:

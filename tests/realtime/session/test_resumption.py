@@ -209,7 +209,9 @@ def test_a_reply_that_the_user_interrupted_stays_interrupted() -> None:
 
 
 @pytest.mark.parametrize("detection", [None, ServerVad(create_response=False)])
-def test_a_client_that_asks_for_responses_itself_asks_again(detection: ServerVad | None) -> None:
+def test_a_client_that_asks_for_responses_itself_hears_the_rest_too(
+    detection: ServerVad | None,
+) -> None:
     script = Script(detection)
     script.type("What time is it?")
     script.create()
@@ -218,8 +220,27 @@ def test_a_client_that_asks_for_responses_itself_asks_again(detection: ServerVad
     script.wait(2080)
     lose(script)
     come_back(script)
-    assert script.speaking is Speaking.IDLE
     assert texts(script)[1] == "one two three four"
+    assert script.live(fx.StartReply)[0].text == "five six seven eight nine ten"
+
+
+def test_the_unheard_rest_is_said_as_it_was_written() -> None:
+    script = in_mid_reply()
+    lose(script)
+    come_back(script)
+    assert script.live(fx.StartReply)[0].text == "five six seven eight nine ten"
+
+
+def test_a_reply_with_a_call_is_asked_for_anew() -> None:
+    script = Script()
+    script.ask()
+    script.write(TEN_WORDS)
+    script.speak(5000)
+    script.call("look", "{")
+    script.wait(2080)
+    lose(script)
+    come_back(script)
+    assert [reply.text for reply in script.live(fx.StartReply)] == [None]
 
 
 def test_if_nothing_was_under_way_nothing_is_said() -> None:
