@@ -239,7 +239,7 @@ def excerpt(text: str, most_chars: int = 160) -> str:
 
 
 # How servers say that a conversation is too long: OpenAI and those that follow it, vLLM, TGI,
-# Gemini, Anthropic, Groq.
+# several hosted services.
 _TOO_LONG = re.compile(
     r"context[_ -]?(length|window|size|limit)|maximum (context|prompt|input)"
     r"|too many (input )?tokens|(prompt|input|request) (is )?too (long|large)"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from realtime.session.creation import Creation, Debt, Failure
-from realtime.session.prompt import CONTINUE
+from realtime.session.prompt import CONTINUE, heard_text
 from realtime.session.table import Guess, Hear, Say
 
 if TYPE_CHECKING:
@@ -105,10 +105,18 @@ class Outcomes:
             case Debt.NOTHING:
                 pass
             case Debt.CONTINUATION:
-                speaking.answer(Say.COMMIT, Creation(closing=CONTINUE))
+                speaking.answer(Say.COMMIT, Creation(closing=CONTINUE, text=self._unheard_rest()))
             case Debt.ANSWER:
                 waits_for = frozenset(self.turns.untranscribed)
                 speaking.answer(Say.COMMIT, Creation(waits_for=waits_for))
+
+    def _unheard_rest(self) -> str | None:
+        """Of the reply that was interrupted for nothing."""
+        ctx, response = self.ctx, self.speaking.response
+        item = ctx.conversation.get((response and response.message_item_id) or "")
+        if response is None or item is None:
+            return None
+        return response.unheard(heard_text(item, ctx.playback, ctx.now_ms))
 
     def turn_glimpsed(self, turn: Turn) -> None:
         self.turn_heard(turn)

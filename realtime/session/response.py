@@ -96,6 +96,19 @@ class Response:
         unheard_ms = self.reply.produced_samples * 1000 / self.reply.rate_hz - heard_ms
         return self.reply.ending is None or unheard_ms >= WORTH_CONTINUING_MS
 
+    def unheard(self, heard: str) -> str | None:
+        """What was written beyond the words that were heard, so that it can be said as it stands;
+        of a text that was never finished, up to the end of its last sentence.
+
+        None: there is nothing, or it went with a call, which must not be made twice.
+        """
+        if self.reply is None or self.reply.calls:
+            return None
+        rest = self.reply.text.strip()[len(heard) :].strip()
+        if self.reply.ending is None or not self.reply.ending.is_natural:
+            rest = rest[: max(rest.rfind(mark) for mark in ".!?") + 1]
+        return rest or None
+
     # ---- beginning -----------------------------------------------------------------------------
 
     def take(self, ctx: Context, reply: Reply) -> None:

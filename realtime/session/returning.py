@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from realtime.session.context import Context
     from realtime.session.events import Disconnected
     from realtime.session.items import Item
-    from realtime.session.response import Response
     from realtime.session.speaking import SpeakingRegion
 
 
@@ -54,21 +53,10 @@ def find_rest(
     made_as = speaking.creation
     options = replace(made_as.options, input=None, tool_choice=None)
     heard = heard_text(broken, ctx.playback, ctx.now_ms)
-    rest = _unheard(speaking.response, heard) if broken.id == running else None
+    rest = response.unheard(heard) if response is not None and broken.id == running else None
     if heard:
         return Creation(options, closing=RECONNECTED, text=rest)
     return Creation(options, closing=made_as.closing if broken.id == running else None, text=rest)
-
-
-def _unheard(response: Response | None, heard: str) -> str | None:
-    """What was written of a reply beyond the words that were heard: it is said as it stands.
-
-    None: there is nothing, or it went with a call, which must not be made twice.
-    """
-    reply = response.reply if response is not None else None
-    if reply is None or reply.calls:
-        return None
-    return reply.text.strip()[len(heard) :].strip() or None
 
 
 def cut_to_heard(ctx: Context) -> None:

@@ -245,12 +245,14 @@ def test_barge_in_with_tools_pending_keeps_the_calls_and_takes_their_outputs() -
 
 def test_noise_that_interrupted_a_reply_lets_it_go_on_from_where_it_was_heard() -> None:
     script = speaking(hears="Tell me a story")
+    script.finish()
     script.hears = ""
     script.ask()
     assert len(script.told(ResponseCreated)) == 2
     assert script.prompt[-1] == ("system", CONTINUE)
     role, heard = script.prompt[-2]
     assert role == "assistant" and LONG.startswith(heard) and 0 < len(heard) < len(LONG) / 3
+    assert f"{heard} {script.live(fx.StartReply)[0].text}" == LONG, "word for word"
 
 
 def test_two_noises_in_a_row_still_let_the_reply_go_on() -> None:

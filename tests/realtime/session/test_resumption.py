@@ -217,6 +217,7 @@ def test_a_client_that_asks_for_responses_itself_hears_the_rest_too(
     script.create()
     script.write(TEN_WORDS)
     script.speak(5000)
+    script.finish()
     script.wait(2080)
     lose(script)
     come_back(script)
@@ -224,11 +225,25 @@ def test_a_client_that_asks_for_responses_itself_hears_the_rest_too(
     assert script.live(fx.StartReply)[0].text == "five six seven eight nine ten"
 
 
-def test_the_unheard_rest_is_said_as_it_was_written() -> None:
-    script = in_mid_reply()
+@pytest.mark.parametrize(
+    ("written", "rest"),
+    [
+        ("one two three four five. Six seven eight nine", "five."),
+        ("one two three four five six seven eight nine", None),
+    ],
+)
+def test_of_a_text_that_was_never_finished_whole_sentences_are_said(
+    written: str, rest: str | None
+) -> None:
+    script = Script()
+    script.ask()
+    script.write(written)
+    script.speak(5000)
+    script.wait(2300)
     lose(script)
     come_back(script)
-    assert script.live(fx.StartReply)[0].text == "five six seven eight nine ten"
+    assert texts(script)[1] == "one two three four"
+    assert script.live(fx.StartReply)[0].text == rest
 
 
 def test_a_reply_with_a_call_is_asked_for_anew() -> None:
