@@ -56,7 +56,6 @@ class Reader:
     def __init__(self) -> None:
         self._segmenter = Segmenter()
         self._end = 0
-        self._in_row = False
         self._is_foreign = False  # digits belong to text in another script
         self._latin_words = 0
         self._before = ""  # the word in front of what is read

@@ -41,13 +41,11 @@ class Histogram:
     def __init__(self) -> None:
         self._counts = [0] * (len(_BOUNDS_MS) + 1)
         self.count = 0
-        self.sum_ms = 0.0
         self.largest_ms = 0.0
 
     def observe(self, value_ms: float) -> None:
         self._counts[bisect.bisect_left(_BOUNDS_MS, value_ms)] += 1
         self.count += 1
-        self.sum_ms += value_ms
         self.largest_ms = max(self.largest_ms, value_ms)
 
     def percentile_ms(self, percent: float) -> float | None:
