@@ -5,6 +5,9 @@ PYTHON ?= python3
 HOST   ?= 127.0.0.1
 PORT   ?= 8000
 CONFIG ?= configs/embedded.yaml
+# What the tests of the Higgs voice compute with. Where an index has no CPU build it takes several
+# GB: `make test TORCH=` does without, and leaves those tests out.
+TORCH  ?= torch==2.13.0
 
 VENV   := .venv
 BIN    := $(VENV)/bin
@@ -12,6 +15,7 @@ PIP    := $(BIN)/python -m pip --disable-pip-version-check
 # Stamps: what is installed for a lock file is not installed again.
 SERVE  := $(VENV)/.serve-installed
 DEV    := $(VENV)/.dev-installed
+WITH_TORCH := $(if $(TORCH),$(VENV)/.torch-installed)
 SDK_PYTHON := $(VENV)/.sdk-python-installed
 SDK_NODE   := tests/sdk/node/node_modules/.package-lock.json
 # Node comes with the type checker's package: a machine needs none of its own.
@@ -29,14 +33,14 @@ serve: $(SERVE)
 
 # The tests run the embedded models and the smallest ones: fetched first, once per machine.
 # Without the SDKs, of an index that cannot be reached, only their own tests fail.
-test: $(DEV)
+test: $(DEV) $(WITH_TORCH)
 	@$(MAKE) --no-print-directory --keep-going sdks || \
 	  echo "Not every SDK could be installed: its tests fail; all others run."
 	@$(BIN)/parley models fetch embedded
 	@$(BIN)/parley models fetch tiny
 	@$(BIN)/python -m pytest -m "not soak and not gpu and not browser"
 
-lint: $(DEV)
+lint: $(DEV) $(WITH_TORCH)
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
 	@$(BIN)/pyright
@@ -92,6 +96,12 @@ $(DEV): configs/locks/dev.txt configs/locks/serve.txt pyproject.toml | $(VENV)/.
 	@$(PIP) install --quiet --require-hashes --requirement configs/locks/dev.txt
 	@PYTHONWARNINGS=ignore $(PIP) install --quiet --no-deps --editable .
 	@touch $@ $(SERVE)
+
+# Not in the locks: builds for one machine or another share a version, but no hash.
+$(VENV)/.torch-installed: pyproject.toml | $(DEV)
+	@echo "Installing $(TORCH) for the tests of the Higgs voice (190 MB as a CPU build, once) ..."
+	@$(PIP) install --quiet "$(TORCH)"
+	@touch $@
 
 # The official SDKs that the tests drive, each as its users have it.
 sdks: $(SDK_PYTHON) $(SDK_NODE)

@@ -10,24 +10,41 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from pipelines.ports import (
+    Capacity,
     Detector,
     DetectorStage,
     Judge,
+    Metered,
     Progress,
     Recogniser,
     RecogniseStream,
     ReplyStream,
     Speaker,
+    StageStats,
     Writer,
 )
 from pipelines.reply import Reply, ReplyTiming
 from pipelines.runtime.latency import AbortLatency
+from pipelines.runtime.lead import Lead, speech_seconds
 from pipelines.runtime.loop_stage import LoopStage, LoopStream
-from pipelines.types import RecogniseRequest, ReplyOutput, ReplyRequest, Samples
+from pipelines.types import (
+    RecogniseRequest,
+    ReplyOutput,
+    ReplyRequest,
+    Samples,
+    SpeechDelta,
+)
 
 # Outputs of a reply that wait for the session: a pause of the session's task must not starve
 # the voice, and a session that stalls must not let a reply grow without bound.
 REPLY_OUTPUT_LIMIT = 256
+
+
+def _seconds(output: ReplyOutput) -> float:
+    return speech_seconds(output) if isinstance(output, SpeechDelta) else 0.0
+
+
+_REPLY_LEAD: Lead[ReplyOutput] = Lead(_seconds)
 
 
 class _Part(Protocol):
@@ -68,6 +85,7 @@ class VoiceCascade:
             self._work,
             output_limit=REPLY_OUTPUT_LIMIT,
             stall_timeout_ms=options.timing.stall_timeout_ms,
+            lead=_REPLY_LEAD,
         )
 
     @property
@@ -83,6 +101,17 @@ class VoiceCascade:
         """Requests open on any stage; a reply counts beside its parts."""
         stages = (self._detector, self._recogniser, self._writer, self._speaker, self._replies)
         return sum(stage.active for stage in stages)
+
+    @property
+    def capacity(self) -> Capacity | None:
+        """Of the stage with the least headroom; None while no stage knows."""
+        known = [part.capacity for part in self._metered()]
+        measured = [capacity for capacity in known if capacity is not None]
+        return min(measured, key=lambda capacity: capacity.headroom, default=None)
+
+    @property
+    def stats(self) -> tuple[StageStats, ...]:
+        return tuple(part.stats for part in self._metered())
 
     @property
     def reply_abort_latency(self) -> AbortLatency:
@@ -122,6 +151,9 @@ class VoiceCascade:
     async def _work(self, request: ReplyRequest, stream: LoopStream[None, ReplyOutput]) -> None:
         reply = Reply(self._writer, self._speaker, request, self._options.timing, stream)
         await reply.run()
+
+    def _metered(self) -> list[Metered]:
+        return [part for part in self._stages() if isinstance(part, Metered)]
 
     def _stages(self) -> tuple[_Part, ...]:
         """The cheap ones first: what is wrong with them shows before the big loads."""

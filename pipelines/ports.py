@@ -8,7 +8,8 @@ its next step. A stream that is iterated to its end needs no abort; any other do
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable
-from typing import Protocol, TypeVar
+from dataclasses import dataclass
+from typing import Protocol, TypeVar, runtime_checkable
 
 from pipelines.types import (
     RecogniseRequest,
@@ -74,6 +75,65 @@ class Stage(Protocol[Request, In, Out]):
     def open(self, request: Request) -> Stream[In, Out]: ...
 
 
+@dataclass(frozen=True, slots=True)
+class Capacity:
+    """What a stage that makes sound can do, in seconds of audio per second: measured, not declared.
+
+    streams: how many listeners it can serve in real time at once.
+    delivers: what it made over the last half minute: how many listeners it has on average.
+    could_deliver: what it would make with every slot at work, whether or not in real time.
+    """
+
+    streams: float
+    delivers: float
+    could_deliver: float
+
+    @property
+    def headroom(self) -> float:
+        """How many more listeners it can serve; not below zero."""
+        return max(0.0, self.streams - self.delivers)
+
+
+@dataclass(frozen=True, slots=True)
+class StageStats:
+    """What a stage does at this moment, and has done.
+
+    active: open requests. queued: those that wait for a slot; None where nothing waits for one.
+    slots, slots_used: None where there are none. paused: in slots, with enough ahead of the reader.
+    steps_per_s, audio_s_per_s: over the last half minute.
+    least_lead_s, most_lead_s: seconds of audio made and not read, of the requests that sound.
+    aborts, last_abort_ms, worst_abort_ms: how many, and from the abort to the end of all work.
+    """
+
+    name: str
+    active: int
+    queued: int | None = None
+    slots: int | None = None
+    slots_used: int | None = None
+    paused: int | None = None
+    steps_per_s: float | None = None
+    audio_s_per_s: float | None = None
+    least_lead_s: float | None = None
+    most_lead_s: float | None = None
+    aborts: int = 0
+    last_abort_ms: float = 0.0
+    worst_abort_ms: float = 0.0
+    capacity: Capacity | None = None
+
+
+@runtime_checkable
+class Metered(Protocol):
+    """A stage may also be this: one that knows what it does."""
+
+    @property
+    def stats(self) -> StageStats: ...
+
+    @property
+    def capacity(self) -> Capacity | None:
+        """None: unknown, or bounded by nothing that can be measured."""
+        ...
+
+
 class Detector(Protocol):
     """Voice activity of one session. One call per 32 ms frame, in order."""
 
@@ -126,11 +186,31 @@ Recogniser = Stage[RecogniseRequest, Samples, Transcript]
 Writer = Stage[WriteRequest, None, WriteOutput]
 Speaker = Stage[SpeakRequest, str, SpeechDelta]
 RecogniseStream = Stream[Samples, Transcript]
-ReplyStream = Stream[None, ReplyOutput]
+
+
+class ReplyStream(Stream[None, ReplyOutput], Protocol):
+    """One reply. Whoever reads it takes every output at once, and says when that is too much."""
+
+    def hold_speech(self, is_held: bool) -> None:
+        """While held, no speech is added to what was on its way: the listener has enough.
+
+        Text and calls come as they are written, the end after all speech. Never blocks.
+        """
+        ...
 
 
 class Cascade(Protocol):
     """All that a session needs: it detects, judges, recognises and replies."""
+
+    @property
+    def capacity(self) -> Capacity | None:
+        """Of the stage that has least room for another listener; None while none is measured."""
+        ...
+
+    @property
+    def stats(self) -> tuple[StageStats, ...]:
+        """One entry for every stage that tells."""
+        ...
 
     @property
     def voices(self) -> tuple[str, ...]:

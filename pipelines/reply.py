@@ -19,6 +19,7 @@ from pipelines.text.narration import Narration, narrate
 from pipelines.text.positions import Positions, displayed
 from pipelines.types import (
     Finished,
+    FinishReason,
     ReplyOutput,
     ReplyRequest,
     SpeakRequest,
@@ -31,6 +32,7 @@ from pipelines.types import (
     VoiceFed,
     WriteOutput,
     WriteRequest,
+    Written,
     demands_call,
 )
 
@@ -135,6 +137,7 @@ class Reply:
                         # Reading goes on to the end, which lets the writer tidy up by itself.
                         self._finished = output
                         self._end_text()
+                        await self._tell_written(output.reason)
         except StopAsyncIteration:
             if self._finished is None:
                 self._fail(_broken_off(self._writer.name))
@@ -147,6 +150,13 @@ class Reply:
                 self._fail(error)
         finally:
             self._end_text()
+        if self._finished is None:
+            await self._tell_written(None)
+
+    async def _tell_written(self, reason: FinishReason | None) -> None:
+        """Where there is no speech, the end of the reply comes at once and tells it."""
+        if self._request.speak and (self._has_shown or self._last_speech is not None):
+            await self._stream.emit(Written(reason))
 
     def _end_text(self) -> None:
         self._written = True

@@ -207,6 +207,17 @@ class VoiceFed:
 
 
 @dataclass(frozen=True, slots=True)
+class Written:
+    """The writer of a spoken reply has ended: its text and calls are whole.
+
+    Told once. Speech may follow for long, since it is made only as it is heard.
+    reason: None where the writer failed, which the end of the reply tells.
+    """
+
+    reason: FinishReason | None
+
+
+@dataclass(frozen=True, slots=True)
 class Usage:
     input_tokens: int = 0
     cached_tokens: int = 0
@@ -236,7 +247,9 @@ class Finished:
 
 
 WriteOutput: TypeAlias = TextDelta | ToolCallDelta | UsageSoFar | Finished
-ReplyOutput: TypeAlias = TextDelta | ToolCallDelta | VoiceFed | SpeechDelta | UsageSoFar | Finished
+ReplyOutput: TypeAlias = (
+    TextDelta | ToolCallDelta | VoiceFed | SpeechDelta | UsageSoFar | Written | Finished
+)
 
 
 class StageError(Exception):

@@ -26,6 +26,7 @@ from realtime.http.readiness import Phase, Readiness
 from realtime.http.routes import create_routes
 from realtime.observe.loop_lag import RecentLag, watch_loop_lag
 from realtime.observe.metrics import Metrics
+from realtime.runtime.load import show_load
 from realtime.runtime.pacing import Rates
 from realtime.runtime.parking import Parking
 from realtime.runtime.registry import Registry, ServerFull
@@ -61,7 +62,9 @@ class App:
         self.is_loading = False
         self.now_s: Callable[[], float] = time.time  # unix time, of what expires
         self.metrics = Metrics()
-        self.registry = Registry(settings.server.max_sessions, self.metrics)
+        self.registry = Registry(
+            settings.server.max_sessions, self.metrics, lambda: self._cascade.capacity
+        )
         self._quota = SessionQuota(settings.limits.sessions_per_key)
         self._bounds = session_bounds(settings.limits)
         self.readiness = Readiness()
@@ -102,6 +105,7 @@ class App:
             "stages": self._cascade.active,
             "tasks": len(asyncio.all_tasks()),
             "loop_lag_ms": self._lag.view(),
+            **show_load(self._cascade.stats),
         }
 
     async def converse(self, transport: Transport, admission: Admission) -> None:

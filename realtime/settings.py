@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from pathlib import Path
 from typing import Annotated, Literal
-from urllib.parse import urlsplit
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+from pydantic import Field, field_validator, model_validator
 
 from realtime.access.keys import KEY_RULE, is_key
 from realtime.access.origins import LOOPBACK_HOSTS, what_is_wrong_with_origin
+from realtime.stage_settings import OpenAIWriter, Section, Stages
 
 # Spelled out: small language models fall back into lists when they are only asked for brevity.
 DEFAULT_INSTRUCTIONS = (
@@ -21,20 +21,10 @@ DEFAULT_INSTRUCTIONS = (
 )
 
 Milliseconds = Annotated[int, Field(ge=0, le=3_600_000)]  # an hour: more is a typing mistake
-Threads = Annotated[int, Field(ge=1, le=256)]
 Phrase = Annotated[str, Field(max_length=200)]  # a sentence or two: it cuts in
 
 # Hosted models mostly begin within a second; after two a caller asks whether anybody is there.
 REMOTE_FILLER_AFTER_MS = 2000
-
-
-LlamaModel = Literal["qwen2.5-coder-0.5b", "qwen2.5-coder-1.5b", "smollm2-135m"]
-
-
-class Section(BaseModel):
-    """A part of the configuration. Unknown keys are mistakes."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
 
 class Server(Section):
@@ -184,106 +174,6 @@ class Replies(Section):
         if value is None or value == "auto" or is_time:
             return value
         raise ValueError(f"{value!r} is no time; write milliseconds, auto or null")
-
-
-class Silero(Section):
-    """Voice activity, Silero VAD on ONNX Runtime."""
-
-    kind: Literal["silero"]
-    path: Path | None = None  # null: the pinned model of the local store
-
-
-class SmartTurn(Section):
-    """End of turn, Smart Turn on ONNX Runtime."""
-
-    kind: Literal["smart_turn"]
-    path: Path | None = None
-
-
-class Whisper(Section):
-    """Speech to text, Whisper on CTranslate2. path: a folder with model.bin and vocabulary.txt.
-
-    partials: transcribe while the user still talks.
-    """
-
-    kind: Literal["whisper"]
-    model: Literal["base", "tiny.en"] = "base"
-    path: Path | None = None
-    threads: Threads = 2
-    partials: bool = True
-
-
-class Llama(Section):
-    """Text, llama.cpp in this process. path: a GGUF file."""
-
-    kind: Literal["llama"]
-    model: LlamaModel = "qwen2.5-coder-0.5b"
-    path: Path | None = None
-    threads: Threads = 2
-    context_tokens: Annotated[int, Field(ge=1024, le=131_072)] = 4096
-
-
-class OpenAIWriter(Section):
-    """Text, any OpenAI-compatible server.
-
-    url: up to and with /v1. key: sent as a bearer token; better named in key_env, the name of an
-    environment variable that holds it.
-    """
-
-    kind: Literal["openai"]
-    url: str
-    model: str
-    key: str | None = None
-    key_env: str | None = None
-    temperature: Annotated[float, Field(ge=0, le=2)] | None = None
-    first_token_timeout_ms: Annotated[int, Field(ge=100, le=600_000)] = 15_000
-    token_timeout_ms: Annotated[int, Field(ge=100, le=600_000)] = 8_000
-
-    @field_validator("url")
-    @classmethod
-    def _url_is_http(cls, url: str) -> str:
-        parts = urlsplit(url)
-        if parts.scheme not in ("http", "https") or not parts.netloc:
-            raise ValueError("not an http(s) URL; write it as http://127.0.0.1:8080/v1")
-        return url.rstrip("/")
-
-    @model_validator(mode="after")
-    def _one_key(self) -> OpenAIWriter:
-        if self.key is not None and self.key_env is not None:
-            raise ValueError("give key or key_env, not both")
-        return self
-
-
-class Piper(Section):
-    """Speech, Piper on ONNX Runtime. path: an .onnx file with its .onnx.json beside it."""
-
-    kind: Literal["piper"]
-    voice: Literal["joe"] = "joe"
-    path: Path | None = None
-    threads: Threads = 2
-
-
-class Scripted(Section):
-    """A stand-in with exact timing and no model, for demos and tests of the server itself."""
-
-    kind: Literal["scripted"]
-
-
-DetectorChoice = Annotated[Silero | Scripted, Field(discriminator="kind")]
-JudgeChoice = Annotated[SmartTurn | Scripted, Field(discriminator="kind")]
-RecogniserChoice = Annotated[Whisper | Scripted, Field(discriminator="kind")]
-WriterChoice = Annotated[Llama | OpenAIWriter | Scripted, Field(discriminator="kind")]
-SpeakerChoice = Annotated[Piper | Scripted, Field(discriminator="kind")]
-
-
-class Stages(Section):
-    """Which model fills each role."""
-
-    detector: DetectorChoice = Silero(kind="silero")
-    judge: JudgeChoice = SmartTurn(kind="smart_turn")
-    recogniser: RecogniserChoice = Whisper(kind="whisper")
-    writer: WriterChoice = Llama(kind="llama")
-    speaker: SpeakerChoice = Piper(kind="piper")
 
 
 class Settings(Section):

@@ -13,7 +13,8 @@ import yaml
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
-from realtime.settings import OpenAIWriter, Server, Settings
+from realtime.settings import Server, Settings
+from realtime.stage_settings import OpenAIWriter
 
 LLM_URL_VARIABLE = "PARLEY_LLM_URL"
 LLM_KEY_VARIABLE = "PARLEY_LLM_KEY"
@@ -43,9 +44,11 @@ WANTED = {
     "model_type": "a section with settings of its own",
     "model_attributes_type": "a section with settings of its own",
     "invalid_key": "text as the name of a setting",
+    "greater_than": "more than {gt}",
     "greater_than_equal": "{ge} or more",
     "less_than_equal": "{le} or less",
     "string_too_long": "at most {max_length} characters",
+    "string_too_short": "{min_length} or more characters",
 }
 
 

@@ -2,23 +2,53 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
 
 from pipelines.cascade import CascadeOptions, VoiceCascade
 from pipelines.courtesy import Courtesy
-from pipelines.ports import DetectorStage, Judge, Recogniser, Speaker, Writer
+from pipelines.ports import DetectorStage, Judge, Progress, Recogniser, Speaker, Writer
 from pipelines.reply import ReplyTiming
 from pipelines.runtime.cpu import CpuToken
-from realtime.settings import (
+from pipelines.runtime.remote_stage import ProcessStage
+from pipelines.runtime.worker_options import WorkerOptions
+from pipelines.stages import factories
+from realtime.settings import Settings
+from realtime.stage_checks import check_gpus, check_models
+from realtime.stage_settings import (
+    Higgs,
     Llama,
     OpenAIWriter,
     Piper,
     Scripted,
-    Settings,
+    SGLang,
     Silero,
     SmartTurn,
+    Stages,
     Whisper,
 )
+
+FACTORIES = factories.__name__
+# A GPU model reads gigabytes, and compiles and captures what it runs, at its first start for long.
+ON_A_GPU = WorkerOptions(start_timeout_s=1800.0, close_timeout_s=30.0)
+# What of a choice is no matter of its stage's.
+PLACEMENT = {"kind", "process"}
+
+
+class ConfiguredCascade(VoiceCascade):
+    """Looks for models and room on the GPUs before the first stage starts."""
+
+    def __init__(self, choices: Stages, *parts: Any) -> None:
+        super().__init__(*parts)
+        self._choices = choices
+
+    async def start(self, progress: Progress) -> None:
+        await asyncio.to_thread(check_models, self._choices)
+        await asyncio.to_thread(check_gpus, self._choices)
+        await super().start(progress)
 
 
 def create_cascade(settings: Settings) -> VoiceCascade:
@@ -33,7 +63,8 @@ def create_cascade(settings: Settings) -> VoiceCascade:
         apology=settings.reply.apology,
         empty=settings.reply.empty,
     )
-    return VoiceCascade(
+    return ConfiguredCascade(
+        stages,
         _detector(stages.detector),
         _judge(stages.judge),
         _recogniser(stages.recogniser, cpu),
@@ -71,52 +102,81 @@ def _recogniser(choice: Whisper | Scripted, cpu: CpuToken) -> Recogniser:
         from pipelines.fakes.hearing import FakeRecogniser
 
         return FakeRecogniser()
-    from pipelines.stages.asr_whisper import WhisperRecogniser
-
-    return WhisperRecogniser(
-        choice.model, choice.path, cpu=cpu, threads=choice.threads, partials=choice.partials
-    )
+    values = {
+        "model": choice.model,
+        "path": _text(choice.path),
+        "threads": choice.threads,
+        "partials": choice.partials,
+        "gpu": choice.card,
+    }
+    if choice.process == "worker":
+        return _worker("asr", "create_whisper", values)
+    return factories.create_whisper(**values, cpu=cpu)
 
 
 def _writer(
-    choice: Llama | OpenAIWriter | Scripted, cpu: CpuToken, instructions: str
+    choice: Llama | SGLang | OpenAIWriter | Scripted, cpu: CpuToken, instructions: str
 ) -> tuple[Writer, str]:
-    if isinstance(choice, Scripted):
-        from pipelines.fakes.writer import FakeWriter
+    match choice:
+        case Scripted():
+            from pipelines.fakes.writer import FakeWriter
 
-        return FakeWriter(), choice.kind
-    if isinstance(choice, OpenAIWriter):
-        from pipelines.stages import llm_openai
+            return FakeWriter(), choice.kind
+        case OpenAIWriter():
+            return _openai_writer(choice), choice.model
+        case SGLang():
+            values = choice.model_dump(exclude=PLACEMENT) | {"instructions": instructions}
+            return _worker("llm", "create_sglang", values, ON_A_GPU), Path(choice.model).name
+        case Llama():
+            values = choice.model_dump(mode="json", exclude=PLACEMENT)
+            values["instructions"] = instructions
+            if choice.process == "worker":
+                return _worker("llm", "create_llama", values), choice.model
+            return factories.create_llama(**values, cpu=cpu), choice.model
 
-        key = choice.key or (os.environ.get(choice.key_env) if choice.key_env else None)
-        options = llm_openai.OpenAIWriterOptions(
-            base_url=choice.url,
-            model=choice.model,
-            api_key=key or None,
-            extra_body={} if choice.temperature is None else {"temperature": choice.temperature},
-            first_token_timeout_ms=choice.first_token_timeout_ms,
-            token_timeout_ms=choice.token_timeout_ms,
-        )
-        return llm_openai.OpenAIWriter(options), choice.model
-    from pipelines.stages.llm_llama import LlamaWriter
 
-    llama = LlamaWriter(
-        choice.model,
-        choice.path,
-        cpu=cpu,
-        threads=choice.threads,
-        context_tokens=choice.context_tokens,
-        instructions=instructions,
+def _openai_writer(choice: OpenAIWriter) -> Writer:
+    from pipelines.stages import llm_openai
+
+    key = choice.key or (os.environ.get(choice.key_env) if choice.key_env else None)
+    options = llm_openai.OpenAIWriterOptions(
+        base_url=choice.url,
+        model=choice.model,
+        api_key=key or None,
+        extra_body={} if choice.temperature is None else {"temperature": choice.temperature},
+        first_token_timeout_ms=choice.first_token_timeout_ms,
+        token_timeout_ms=choice.token_timeout_ms,
     )
-    return llama, choice.model
+    return llm_openai.OpenAIWriter(options)
 
 
-def _speaker(choice: Piper | Scripted, cpu: CpuToken) -> tuple[Speaker, tuple[str, ...]]:
-    if isinstance(choice, Scripted):
-        from pipelines.fakes.speaker import FakeSpeaker
+def _speaker(choice: Piper | Higgs | Scripted, cpu: CpuToken) -> tuple[Speaker, tuple[str, ...]]:
+    match choice:
+        case Scripted():
+            from pipelines.fakes.speaker import FakeSpeaker
 
-        return FakeSpeaker(), ("tone",)
-    from pipelines.stages.tts_piper import PiperSpeaker
+            return FakeSpeaker(), ("tone",)
+        case Higgs():
+            values = choice.model_dump(mode="json", exclude=PLACEMENT)
+            if choice.process == "worker":
+                return _worker("tts", "create_higgs", values, ON_A_GPU), choice.voice_names
+            return factories.create_higgs(**values), choice.voice_names
+        case Piper():
+            values = {"path": _text(choice.path), "threads": choice.threads}
+            if choice.process == "worker":
+                return _worker("tts", "create_piper", values), (choice.voice,)
+            return factories.create_piper(**values, cpu=cpu), (choice.voice,)
 
-    speaker = PiperSpeaker(choice.path, cpu=cpu, threads=choice.threads)
-    return speaker, (choice.voice,)
+
+def _worker(
+    name: str,
+    function: str,
+    values: Mapping[str, object],
+    options: WorkerOptions | None = None,
+) -> ProcessStage[Any, Any, Any]:
+    """A stage that its factory makes in a process of its own."""
+    return ProcessStage(name, f"{FACTORIES}:{function}", values, options)
+
+
+def _text(path: Path | None) -> str | None:
+    return None if path is None else str(path)

@@ -32,7 +32,7 @@ def checkout(tmp_path: Path) -> Path:
     for name in inputs:
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).touch()
-    for name in (".made", ".dev-installed", ".serve-installed"):
+    for name in (".made", ".dev-installed", ".serve-installed", ".torch-installed"):
         (tmp_path / ".venv" / name).touch()
     for name in ("python", "parley"):
         (bin_ / name).write_text(PROGRAM, encoding="utf-8")

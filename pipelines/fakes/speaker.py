@@ -12,6 +12,7 @@ import numpy as np
 from pipelines.fakes.clock import Clock, LoopClock, sleep_after
 from pipelines.fakes.hearing import REMEMBERED_REQUESTS
 from pipelines.runtime.async_stage import AsyncDuplexStage
+from pipelines.runtime.lead import SPEAKER_LEAD
 from pipelines.runtime.ticket import Ticket
 from pipelines.types import Samples, SpeakRequest, SpeechDelta, StageError, WordEnd
 
@@ -47,7 +48,8 @@ class FakeSpeaker(AsyncDuplexStage[SpeakRequest, str, SpeechDelta]):
         self._clock = clock or LoopClock()
         self.requests: deque[SpeakRequest] = deque(maxlen=REMEMBERED_REQUESTS)
         self.pushed: deque[tuple[str, str]] = deque(maxlen=REMEMBERED_REQUESTS)  # (request, text)
-        super().__init__("fake-speaker", self._speak)
+        self.made_words = 0  # of all requests, heard or not
+        super().__init__("fake-speaker", self._speak, lead=SPEAKER_LEAD)
 
     async def _speak(
         self, request: SpeakRequest, inputs: AsyncIterator[str], ticket: Ticket
@@ -68,6 +70,7 @@ class FakeSpeaker(AsyncDuplexStage[SpeakRequest, str, SpeechDelta]):
                         yield SpeechDelta(self._tone(lasts_ms), self._rate_hz, text_end)
                     raise StageError("tts_failed", "The scripted voice fails here, as it was told.")
                 spoken_words += 1
+                self.made_words += 1
                 tone = self._tone(lasts_ms)
                 over = WordEnd(len(tone), text_end + len(word.rstrip()))
                 text_end += len(word)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Callable
 from typing import TypeVar
 
+from pipelines.runtime.lead import Lead
 from pipelines.runtime.loop_stage import OUTPUT_LIMIT, LoopStage, LoopStream
 from pipelines.runtime.outlet import STALL_TIMEOUT_MS
 from pipelines.runtime.ticket import StageRequest, Ticket
@@ -28,6 +29,7 @@ class AsyncDuplexStage(LoopStage[Request, In, Out]):
         output_limit: int = OUTPUT_LIMIT,
         stall_timeout_ms: int = STALL_TIMEOUT_MS,
         failure_code: str | None = None,
+        lead: Lead[Out] | None = None,
     ) -> None:
         async def work(request: Request, stream: LoopStream[In, Out]) -> None:
             outputs = run(request, stream.inputs(), stream.ticket)
@@ -45,6 +47,7 @@ class AsyncDuplexStage(LoopStage[Request, In, Out]):
             output_limit=output_limit,
             stall_timeout_ms=stall_timeout_ms,
             failure_code=failure_code,
+            lead=lead,
         )
 
 
@@ -59,6 +62,7 @@ class AsyncStage(AsyncDuplexStage[Request, None, Out]):
         output_limit: int = OUTPUT_LIMIT,
         stall_timeout_ms: int = STALL_TIMEOUT_MS,
         failure_code: str | None = None,
+        lead: Lead[Out] | None = None,
     ) -> None:
         super().__init__(
             name,
@@ -66,4 +70,5 @@ class AsyncStage(AsyncDuplexStage[Request, None, Out]):
             output_limit=output_limit,
             stall_timeout_ms=stall_timeout_ms,
             failure_code=failure_code,
+            lead=lead,
         )

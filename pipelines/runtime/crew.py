@@ -102,6 +102,7 @@ class Crew:
             if job not in self._jobs or job in self._busy:
                 return False
             self._jobs.remove(job)
+            self._changed.notify_all()
             return True
 
     def wake(self) -> None:
@@ -147,7 +148,8 @@ class Crew:
             while True:
                 if self._dead() or (not self._closing and self._ready()):
                     return True
-                if self._closing:
+                # What holds work is disposed of here, once `close` has aborted it.
+                if self._closing and not self._jobs:
                     return False
                 self._changed.wait()
 
@@ -207,6 +209,7 @@ class Crew:
         if job in self._jobs:
             self._jobs.remove(job)
             self.abort_latency.record(job.ticket)
+            self._changed.notify_all()  # threads end when the last one has gone
 
     def _on_abort(self, job: Job) -> None:
         with self._changed:

@@ -1,9 +1,10 @@
-"""How long aborts take, for export."""
+"""How long aborts take, and what every stage can tell of itself."""
 
 from __future__ import annotations
 
 import time
 
+from pipelines.ports import StageStats
 from pipelines.runtime.ticket import Ticket
 
 
@@ -21,3 +22,14 @@ class AbortLatency:
             self.count += 1
             self.last_ms = (time.monotonic() - ticket.aborted_at_s) * 1000
             self.worst_ms = max(self.worst_ms, self.last_ms)
+
+
+def plain_stats(name: str, active: int, aborts: AbortLatency) -> StageStats:
+    """Of a stage that knows neither slots nor steps."""
+    return StageStats(
+        name,
+        active,
+        aborts=aborts.count,
+        last_abort_ms=aborts.last_ms,
+        worst_abort_ms=aborts.worst_ms,
+    )

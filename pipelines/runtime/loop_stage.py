@@ -8,9 +8,10 @@ from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any, Generic, TypeVar
 
-from pipelines.ports import Progress
+from pipelines.ports import Progress, StageStats
 from pipelines.runtime.failures import input_too_long, stage_closed, stage_failed
-from pipelines.runtime.latency import AbortLatency
+from pipelines.runtime.latency import AbortLatency, plain_stats
+from pipelines.runtime.lead import Lead
 from pipelines.runtime.outlet import STALL_TIMEOUT_MS, Outlet
 from pipelines.runtime.ticket import Aborted, StageRequest, Ticket
 from pipelines.types import StageError, Urgency
@@ -30,6 +31,7 @@ class LoopStage(Generic[Request, In, Out]):
 
     work: reads `stream.inputs()` and hands outputs over with `await stream.emit(output)`. An abort
         cancels its task, so it frees what it holds in `finally` or `async with`.
+    lead: how many seconds of audio may wait for a request's reader.
     """
 
     def __init__(
@@ -40,8 +42,10 @@ class LoopStage(Generic[Request, In, Out]):
         output_limit: int = OUTPUT_LIMIT,
         stall_timeout_ms: int = STALL_TIMEOUT_MS,
         failure_code: str | None = None,
+        lead: Lead[Out] | None = None,
     ) -> None:
         self._name = name
+        self._lead = lead
         self._work = work
         self._output_limit = output_limit
         self._stall_timeout_ms = stall_timeout_ms
@@ -58,6 +62,14 @@ class LoopStage(Generic[Request, In, Out]):
     @property
     def active(self) -> int:
         return len(self._streams)
+
+    @property
+    def stats(self) -> StageStats:
+        return plain_stats(self.name, self.active, self.abort_latency)
+
+    @property
+    def capacity(self) -> None:
+        """Not measured."""
 
     async def start(self, progress: Progress) -> None:
         # The group is left in `close`. No task of it ever raises, so it never cancels anybody.
@@ -77,7 +89,7 @@ class LoopStage(Generic[Request, In, Out]):
         if self._tasks is None and not self._closed:
             raise RuntimeError(f"stage {self._name} is used before it was started")
         stream: LoopStream[In, Out] = LoopStream(
-            self._name, Ticket.of(request), self._output_limit, self._stall_timeout_ms
+            self._name, Ticket.of(request), self._output_limit, self._stall_timeout_ms, self._lead
         )
         if self._tasks is None:
             stream.end(stage_closed(self._name))
@@ -114,7 +126,12 @@ class LoopStream(Generic[In, Out]):
     """One request of a stage on the loop (`pipelines.ports.Stream`)."""
 
     def __init__(
-        self, stage: str, ticket: Ticket, output_limit: int, stall_timeout_ms: int
+        self,
+        stage: str,
+        ticket: Ticket,
+        output_limit: int,
+        stall_timeout_ms: int,
+        lead: Lead[Out] | None = None,
     ) -> None:
         self.ticket = ticket
         self._stage = stage
@@ -123,10 +140,12 @@ class LoopStream(Generic[In, Out]):
         self._inputs: deque[In] = deque()
         self._finished = False
         self._overflown = False
+        self._is_held = False
+        self._owes = True
         self._outlet: Outlet[Out] = Outlet(
-            stage, ticket, output_limit, self._room.set, stall_timeout_ms
+            stage, ticket, output_limit, self._room.set, stall_timeout_ms, lead
         )
-        self._outlet.owe(True)
+        self._owe(True)
 
     # ---- the owner's side --------------------------------------------------------------------
 
@@ -155,6 +174,13 @@ class LoopStream(Generic[In, Out]):
     def hurry(self, urgency: Urgency) -> None:
         self.ticket.hurry(urgency)
 
+    def hold_speech(self, is_held: bool) -> None:
+        """While held, outputs that have a length wait where they are made; the others come."""
+        self._is_held = is_held
+        # Whoever is told to wait owes nothing meanwhile.
+        self._owe(self._owes)
+        self._room.set()
+
     # ---- the stage's side --------------------------------------------------------------------
 
     def inputs(self) -> AsyncIterator[In]:
@@ -166,25 +192,34 @@ class LoopStream(Generic[In, Out]):
             if self._overflown:
                 raise input_too_long(self._stage, INPUT_LIMIT)
             if self._inputs:
-                self._outlet.owe(True)
+                self._owe(True)
                 return self._inputs.popleft()
             if self._finished:
-                self._outlet.owe(True)
+                self._owe(True)
                 raise StopAsyncIteration
-            self._outlet.owe(False)
+            self._owe(False)
             self._arrived.clear()
             await self._arrived.wait()
 
     async def emit(self, output: Out) -> None:
         """Hand an output over, once the reader has room for it. Raises Aborted."""
         self.ticket.check()
-        while not self._outlet.has_room:
+        while not self._has_room_for(output):
             self._room.clear()
             await self._room.wait()
         self._outlet.put(output)
 
     def end(self, error: StageError | None = None) -> None:
         self._outlet.end(error)
+
+    def _has_room_for(self, output: Out) -> bool:
+        if self._is_held and self._outlet.weigh(output) > 0:
+            return False
+        return self._outlet.has_room_for(output)
+
+    def _owe(self, owes: bool) -> None:
+        self._owes = owes
+        self._outlet.owe(owes and not self._is_held)
 
 
 class _Inputs(Generic[In]):

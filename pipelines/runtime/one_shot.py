@@ -6,13 +6,14 @@ from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
-from pipelines.ports import Progress
+from pipelines.ports import Progress, StageStats
 from pipelines.runtime.cpu import CpuToken
 from pipelines.runtime.crew import Crew
 from pipelines.runtime.failures import input_too_long, stage_closed
 from pipelines.runtime.handover import on_loop
 from pipelines.runtime.inbox import Inbox
-from pipelines.runtime.latency import AbortLatency
+from pipelines.runtime.latency import AbortLatency, plain_stats
+from pipelines.runtime.lead import Lead
 from pipelines.runtime.outlet import STALL_TIMEOUT_MS, Outlet
 from pipelines.runtime.ticket import StageRequest, Ticket
 from pipelines.types import StageError, Urgency
@@ -53,6 +54,7 @@ class OneShotStage(Generic[Request, In, Out]):
     gather: False: one run per pushed input, in order. True: the inputs are collected, and `run`
         gets them as a list, once, after finish.
     previews: of a gathering stage, outputs before finish.
+    lead: of a voice: a request with enough unread seconds of audio is not run.
     """
 
     def __init__(
@@ -69,7 +71,9 @@ class OneShotStage(Generic[Request, In, Out]):
         stall_timeout_ms: int = STALL_TIMEOUT_MS,
         failure_code: str | None = None,
         previews: Previews | None = None,
+        lead: Lead[Out] | None = None,
     ) -> None:
+        self._lead = lead
         self._gather = gather
         self._previews = previews
         self._output_limit = output_limit
@@ -101,6 +105,14 @@ class OneShotStage(Generic[Request, In, Out]):
     @property
     def abort_latency(self) -> AbortLatency:
         return self._crew.abort_latency
+
+    @property
+    def stats(self) -> StageStats:
+        return plain_stats(self.name, self.active, self.abort_latency)
+
+    @property
+    def capacity(self) -> None:
+        """Not measured."""
 
     async def start(self, progress: Progress) -> None:
         """Load the model; what `load` raises passes through."""
@@ -144,6 +156,7 @@ class OneShotStage(Generic[Request, In, Out]):
             input_limit=self._input_limit,
             output_limit=self._output_limit,
             stall_timeout_ms=self._stall_timeout_ms,
+            lead=self._lead,
         )
         if self._closed:
             stream.end(stage_closed(self.name))
@@ -168,6 +181,7 @@ class OneShotStream(Generic[In, Out]):
         input_limit: int,
         output_limit: int,
         stall_timeout_ms: int,
+        lead: Lead[Out] | None,
     ) -> None:
         self._crew = crew
         self._ticket = ticket
@@ -184,7 +198,7 @@ class OneShotStream(Generic[In, Out]):
         self._previewed_weight = 0
         self._inbox: Inbox[In] = Inbox(input_limit)
         self._outlet: Outlet[Out] = Outlet(
-            crew.name, ticket, output_limit, crew.wake, stall_timeout_ms
+            crew.name, ticket, output_limit, crew.wake, stall_timeout_ms, lead
         )
         self._current: Iterator[Out] | None = None
         ticket.on_abort(self._inbox.shut)

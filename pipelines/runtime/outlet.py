@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import threading
 from collections import deque
 from collections.abc import Callable
@@ -10,6 +11,7 @@ from typing import Generic, TypeVar
 
 from pipelines.runtime.failures import stage_timeout
 from pipelines.runtime.handover import hand_over
+from pipelines.runtime.lead import Lead
 from pipelines.runtime.ticket import Ticket
 from pipelines.types import StageError
 
@@ -23,6 +25,8 @@ class Outlet(Generic[Out]):
 
     Producers may be threads: they call `put`, `owe` and `end`. After the ticket's abort nothing is
     delivered. While the stage owes an output, `stall_timeout_ms` without one fails the request.
+
+    limit: outputs that may wait. lead: seconds of audio that may wait, beside that.
     """
 
     def __init__(
@@ -32,16 +36,22 @@ class Outlet(Generic[Out]):
         limit: int,
         on_room: Callable[[], None],
         stall_timeout_ms: int = STALL_TIMEOUT_MS,
+        lead: Lead[Out] | None = None,
     ) -> None:
         self.ticket = ticket
         self._stage = stage
         self._limit = limit
         self._on_room = on_room  # called without locks whenever a full queue gets room
+        self._lead = lead
+        self._limit_s = math.inf if lead is None else lead.limit_s
+        self._resume_s = math.inf if lead is None else lead.resume_s
         self._stall_s = stall_timeout_ms / 1000
         self._loop = asyncio.get_running_loop()
         self._loop_thread = threading.get_ident()
         self._lock = threading.Lock()
-        self._outputs: deque[Out] = deque()
+        self._outputs: deque[tuple[Out, float]] = deque()  # each with its seconds
+        self._unread_s = 0.0
+        self._is_full = False
         self._ended = False
         self._error: StageError | None = None
         self._owed_since_s: float | None = None
@@ -50,15 +60,36 @@ class Outlet(Generic[Out]):
 
     @property
     def has_room(self) -> bool:
+        """Whether more should come. A queue that was full has room again once it is well below."""
         with self._lock:
-            return len(self._outputs) < self._limit
+            return not self._is_full
+
+    @property
+    def unread_s(self) -> float:
+        """Seconds of audio that wait for the reader."""
+        with self._lock:
+            return self._unread_s
+
+    def has_room_for(self, output: Out) -> bool:
+        """The same, where an output without length need not wait for others to be heard."""
+        weighs = self.weigh(output) > 0
+        with self._lock:
+            return not self._is_full if weighs else len(self._outputs) < self._limit
+
+    def weigh(self, output: Out) -> float:
+        """Its length in seconds; 0 where outputs have none."""
+        return 0.0 if self._lead is None else self._lead.weigh(output)
 
     def put(self, output: Out) -> None:
         """Hand over an output; the caller has seen that there is room."""
+        seconds = self.weigh(output)
         with self._lock:
             if self._ended or self.ticket.aborted:
                 return
-            self._outputs.append(output)
+            self._outputs.append((output, seconds))
+            self._unread_s += seconds
+            is_enough = len(self._outputs) >= self._limit or self._unread_s >= self._limit_s
+            self._is_full = self._is_full or is_enough
             if self._owed_since_s is not None:
                 self._owed_since_s = self._loop.time()
         self._notify()
@@ -88,8 +119,9 @@ class Outlet(Generic[Out]):
                 if self.ticket.aborted:
                     raise StopAsyncIteration
                 if self._outputs:
-                    was_full = len(self._outputs) >= self._limit
-                    output = self._outputs.popleft()
+                    was_full, had_most = self._is_full, len(self._outputs) >= self._limit
+                    output = self._take()
+                    has_got_room = was_full and (had_most or not self._is_full)
                     # A stage that was paused by a full queue could not deliver meanwhile.
                     if was_full and self._owed_since_s is not None:
                         self._owed_since_s = self._loop.time()
@@ -101,8 +133,16 @@ class Outlet(Generic[Out]):
                 self._changed.clear()
                 owed_since_s = self._owed_since_s
             await self._wait(owed_since_s)
-        if was_full:
+        if has_got_room:
             self._on_room()
+        return output
+
+    def _take(self) -> Out:
+        output, seconds = self._outputs.popleft()
+        # Sums of floats drift: an empty queue holds nothing.
+        self._unread_s = self._unread_s - seconds if self._outputs else 0.0
+        if self._is_full:
+            self._is_full = len(self._outputs) >= self._limit or self._unread_s > self._resume_s
         return output
 
     async def _wait(self, owed_since_s: float | None) -> None:
@@ -122,6 +162,7 @@ class Outlet(Generic[Out]):
     def _on_abort(self) -> None:
         with self._lock:
             self._outputs.clear()
+            self._unread_s = 0.0
         self._notify()
 
     def _notify(self) -> None:

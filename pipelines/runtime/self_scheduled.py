@@ -6,12 +6,12 @@ import threading
 from collections.abc import AsyncIterator, Callable
 from typing import Generic, TypeVar
 
-from pipelines.ports import Progress
+from pipelines.ports import Progress, StageStats
 from pipelines.runtime.cpu import CpuToken
 from pipelines.runtime.crew import Crew
 from pipelines.runtime.failures import reader_stalled, stage_closed
 from pipelines.runtime.handover import on_loop
-from pipelines.runtime.latency import AbortLatency
+from pipelines.runtime.latency import AbortLatency, plain_stats
 from pipelines.runtime.outlet import STALL_TIMEOUT_MS, Outlet
 from pipelines.runtime.ticket import StageRequest, Ticket
 from pipelines.types import StageError, Urgency
@@ -74,6 +74,14 @@ class SelfScheduledStage(Generic[Request, Out]):
     @property
     def abort_latency(self) -> AbortLatency:
         return self._crew.abort_latency
+
+    @property
+    def stats(self) -> StageStats:
+        return plain_stats(self.name, self.active, self.abort_latency)
+
+    @property
+    def capacity(self) -> None:
+        """Not measured."""
 
     async def start(self, progress: Progress) -> None:
         """Load the model; what `load` raises passes through."""

@@ -5,17 +5,23 @@ from __future__ import annotations
 import asyncio
 import logging
 import threading
-from collections.abc import AsyncIterator, Callable
+import time
+from collections.abc import Callable, Mapping
 from typing import Generic, TypeVar
 
-from pipelines.ports import Progress
+from pipelines.ports import Capacity, Progress, StageStats
+from pipelines.runtime.batch import choose, urgency_of
+from pipelines.runtime.capacity import CapacityMeter
 from pipelines.runtime.cpu import CpuToken
 from pipelines.runtime.failures import stage_closed, stage_failed
 from pipelines.runtime.handover import on_loop
 from pipelines.runtime.inbox import Inbox
 from pipelines.runtime.latency import AbortLatency
+from pipelines.runtime.lead import Lead
 from pipelines.runtime.outlet import STALL_TIMEOUT_MS, Outlet
 from pipelines.runtime.slots import SlotResult, SlotState, SteppedModel
+from pipelines.runtime.stepped_stats import survey
+from pipelines.runtime.stepped_stream import SteppedStream
 from pipelines.runtime.threads import join, load_in_thread
 from pipelines.runtime.ticket import StageRequest, Ticket
 from pipelines.types import StageError, Urgency
@@ -37,6 +43,11 @@ class SteppedStage(Generic[Request, In, Out]):
     ones, inputs are fed. The batch is every slot that is neither starved nor waiting for its
     reader; with `batch_limit`, only the most urgent of them. An exception in `step` fails the
     requests of that batch, for nobody knows whose fault it was.
+
+    lead: of a stage that makes sound. A stream with enough unread seconds is paused: it keeps its
+        slot and its state, and the steps go to others. Who has sounded and runs dry goes before
+        who does not, and what the stage can deliver is measured.
+    clock_s: monotone, of what is measured.
     """
 
     def __init__(
@@ -50,6 +61,8 @@ class SteppedStage(Generic[Request, In, Out]):
         input_limit: int = INPUT_LIMIT,
         stall_timeout_ms: int = STALL_TIMEOUT_MS,
         failure_code: str | None = None,
+        lead: Lead[Out] | None = None,
+        clock_s: Callable[[], float] = time.monotonic,
     ) -> None:
         self._name = name
         self._load = load
@@ -59,7 +72,12 @@ class SteppedStage(Generic[Request, In, Out]):
         self._input_limit = input_limit
         self._stall_timeout_ms = stall_timeout_ms
         self._failure_code = failure_code or f"{name}_failed"
+        self._lead = lead
+        self._dry_s = None if lead is None else lead.dry_s
+        self._clock_s = clock_s
         self._model: SteppedModel[Request, In, Out] | None = None
+        self._meter: CapacityMeter | None = None
+        self._steps = 0
         self._changed = threading.Condition()
         self._streams: list[SteppedStream[Request, In, Out]] = []  # in order of arrival
         self._free: list[int] = []
@@ -76,6 +94,25 @@ class SteppedStage(Generic[Request, In, Out]):
         with self._changed:
             return len(self._streams)
 
+    @property
+    def capacity(self) -> Capacity | None:
+        """None where outputs have no length, and until enough steps were seen."""
+        with self._changed:
+            return None if self._meter is None else self._meter.capacity(self._clock_s())
+
+    @property
+    def stats(self) -> StageStats:
+        with self._changed:
+            return survey(
+                self._name,
+                self._streams,
+                len(self._free),
+                self._meter,
+                self.abort_latency,
+                self._clock_s(),
+                has_lead=self._lead is not None,
+            )
+
     async def start(self, progress: Progress) -> None:
         """Load the model; what `load` raises passes through."""
         hop = on_loop(progress)
@@ -83,6 +120,7 @@ class SteppedStage(Generic[Request, In, Out]):
         def prepare() -> None:
             self._model = self._load(hop)
             self._free = list(range(self._model.slots))
+            self._meter = CapacityMeter(self._model.slots, self._clock_s())
 
         await load_in_thread(self._name, prepare)
         self._thread.start()
@@ -106,14 +144,15 @@ class SteppedStage(Generic[Request, In, Out]):
         ticket = Ticket.of(request)
         inbox: Inbox[In] = Inbox(self._input_limit)
         outlet: Outlet[Out] = Outlet(
-            self._name, ticket, self._output_limit, self._wake, self._stall_timeout_ms
+            self._name, ticket, self._output_limit, self._wake, self._stall_timeout_ms, self._lead
         )
-        stream = SteppedStream(request, inbox, outlet, self._wake)
+        stream = SteppedStream(request, inbox, outlet, self._wake, self._clock_s)
         if self._closing:
             stream.end(stage_closed(self._name))
             return stream
         with self._changed:
             self._streams.append(stream)
+            self._changed.notify()  # a model may prepare before it is fed
         ticket.on_abort(lambda: self._on_abort(stream))
         return stream
 
@@ -121,8 +160,8 @@ class SteppedStage(Generic[Request, In, Out]):
 
     def urgency(self) -> Urgency | None:
         with self._changed:
-            urgent = None if self._closing or self._dead() else self._batch()[:1]
-            return urgent[0].ticket.urgency if urgent else None
+            batch = [] if self._closing or self._dead() else self._batch()
+            return urgency_of(batch[0].standing, self._dry_s) if batch else None
 
     def take(self) -> Ticket | None:
         with self._changed:
@@ -150,13 +189,16 @@ class SteppedStage(Generic[Request, In, Out]):
             while True:
                 if self._dead():
                     return True
-                if self._closing:
+                if self._closing and not self._streams:
                     return False
-                if self._batch() or any(stream.hungry for stream in self._streams):
+                if self._closing:
+                    self._changed.wait()  # `close` is about to abort them all
+                    continue
+                if any(stream.runnable or stream.hungry for stream in self._streams):
                     return True
                 if self._free and any(stream.slot is None for stream in self._streams):
                     return True
-                self._changed.wait()
+                self._changed.wait(self._until_due_s())
 
     def _reap(self, model: SteppedModel[Request, In, Out]) -> None:
         with self._changed:
@@ -191,24 +233,46 @@ class SteppedStage(Generic[Request, In, Out]):
                 if finished:
                     model.feed(stream.slot, None)
                     stream.fed_end = True
-                stream.starved = False
+                stream.go_on()
             except Exception as error:
                 self._fail(model, stream, error)
 
     def _step(self, model: SteppedModel[Request, In, Out]) -> None:
         with self._changed:
             batch = {stream.slot: stream for stream in self._batch() if stream.slot is not None}
+            # Sound may come late from a device, for a stream that has been paused since.
+            in_slots = {stream.slot: stream for stream in self._streams if stream.slot is not None}
         if not batch:
             return
+        self._steps += 1
+        for stream in batch.values():
+            stream.last_step = self._steps
+        began_s = self._clock_s()
         try:
             results = model.step(list(batch))
-            pairs = [(stream, results[slot]) for slot, stream in batch.items()]
+            if missing := batch.keys() - results.keys():
+                raise RuntimeError(f"the step gave no result for slots {sorted(missing)}")
         except Exception as error:
             for stream in batch.values():
                 self._fail(model, stream, error)
             return
-        for stream, result in pairs:
-            self._deliver(model, stream, result)
+        self._measure(len(batch), results, began_s)
+        for slot, result in results.items():
+            if slot in in_slots:
+                self._deliver(model, in_slots[slot], result)
+
+    def _measure(
+        self, streams: int, results: Mapping[int, SlotResult[Out]], began_s: float
+    ) -> None:
+        if self._meter is None:
+            return
+        audio_s = 0.0
+        if self._lead is not None:
+            weigh = self._lead.weigh
+            audio_s = sum(weigh(output) for result in results.values() for output in result.outputs)
+        now_s = self._clock_s()
+        with self._changed:
+            self._meter.record(streams, audio_s, now_s - began_s, now_s)
 
     def _deliver(
         self,
@@ -217,13 +281,20 @@ class SteppedStage(Generic[Request, In, Out]):
         result: SlotResult[Out],
     ) -> None:
         for output in result.outputs:
+            stream.has_sounded = True
             stream.outlet.put(output)
+        if result.error is not None:
+            self._fail(model, stream, result.error)
+            return
         starved = result.state is SlotState.STARVED
-        if result.state is SlotState.ENDED or (starved and stream.fed_end):
+        is_over = starved and stream.fed_end and result.again_s is None
+        if result.state is SlotState.ENDED or is_over:
             self._leave(model, stream)
             stream.end()
         elif starved:
-            stream.starve()
+            stream.starve(result.again_s)
+        else:
+            stream.go_on()
 
     def _fail(
         self,
@@ -273,79 +344,15 @@ class SteppedStage(Generic[Request, In, Out]):
         with self._changed:
             self._changed.notify()
 
+    def _until_due_s(self) -> float | None:
+        """How long until a starved slot has work again by itself; None: for ever."""
+        due = [stream.due_s for stream in self._streams if stream.due_s is not None]
+        return max(0.0, min(due) - self._clock_s()) if due else None
+
     def _dead(self) -> list[SteppedStream[Request, In, Out]]:
         return [stream for stream in self._streams if stream.ticket.aborted]
 
     def _batch(self) -> list[SteppedStream[Request, In, Out]]:
         runnable = [stream for stream in self._streams if stream.runnable]
-        return sorted(runnable, key=lambda stream: stream.ticket.urgency)[: self._batch_limit]
-
-
-class SteppedStream(Generic[Request, In, Out]):
-    """One request of a stepped stage (`pipelines.ports.Stream`)."""
-
-    def __init__(
-        self,
-        request: Request,
-        inbox: Inbox[In],
-        outlet: Outlet[Out],
-        wake: Callable[[], None],
-    ) -> None:
-        self.request = request
-        self.inbox = inbox
-        self.outlet = outlet
-        self.slot: int | None = None
-        self.starved = True  # a slot joins the batch once it is fed
-        self.fed_end = False
-        self._wake = wake
-        outlet.ticket.on_abort(inbox.shut)
-
-    @property
-    def ticket(self) -> Ticket:
-        return self.outlet.ticket
-
-    @property
-    def hungry(self) -> bool:
-        """In a slot, with something to be fed."""
-        if self.slot is None or self.ticket.aborted:
-            return False
-        return len(self.inbox) > 0 or (self.inbox.finished and not self.fed_end)
-
-    @property
-    def runnable(self) -> bool:
-        if self.slot is None or self.starved or self.ticket.aborted:
-            return False
-        return self.outlet.has_room
-
-    async def push(self, item: In) -> None:
-        if await self.inbox.put(item):
-            self.outlet.owe(True)
-            self._wake()
-
-    async def finish(self) -> None:
-        if self.inbox.accepts:
-            self.inbox.finish()
-            self.outlet.owe(True)
-            self._wake()
-
-    def __aiter__(self) -> AsyncIterator[Out]:
-        return self
-
-    async def __anext__(self) -> Out:
-        return await self.outlet.next()
-
-    def abort(self) -> None:
-        self.ticket.abort()
-
-    def hurry(self, urgency: Urgency) -> None:
-        self.ticket.hurry(urgency)
-
-    def starve(self) -> None:
-        self.starved = True
-        self.outlet.owe(False)
-        if self.hungry:  # also what came since the line above
-            self.outlet.owe(True)
-
-    def end(self, error: StageError | None = None) -> None:
-        self.inbox.shut()
-        self.outlet.end(error)
+        standings = [stream.standing for stream in runnable]
+        return [runnable[place] for place in choose(standings, self._dry_s, self._batch_limit)]

@@ -31,6 +31,12 @@ MODELS = {"base": WHISPER_BASE, "tiny.en": WHISPER_TINY_EN}
 DEFAULT_MODEL = "base"
 DEFAULT_LANGUAGE = "en"  # short answers are too little to tell a language by
 
+CURE_ON_GPU = (
+    ". It was to run on GPU {gpu}: that needs a CTranslate2 with CUDA, and CUDA's cuBLAS and cuDNN "
+    "(`pip install nvidia-cublas-cu12 nvidia-cudnn-cu12`); without them set "
+    "stages.recogniser.device to cpu."
+)
+
 # A run cannot be broken off, and the final one may have to wait for it: the first partial text is
 # that of more than a murmur. Where nobody waits for the words they come seldom; on two cores only
 # long turns gain more than they lose.
@@ -52,6 +58,7 @@ class WhisperRecogniser(OneShotStage[RecogniseRequest, Samples, Transcript]):
     model: a name of `MODELS`; folder: model.bin, config.json and vocabulary.txt used instead.
     language: for requests that name none; None lets the model decide.
     partials: whether there are any of speech that nobody waits for.
+    gpu: the number of a card to run on; None: the CPU. It needs a CTranslate2 built for CUDA.
     """
 
     def __init__(
@@ -63,6 +70,7 @@ class WhisperRecogniser(OneShotStage[RecogniseRequest, Samples, Transcript]):
         cpu: CpuToken | None = None,
         threads: int = 2,
         partials: bool = True,
+        gpu: int | None = None,
     ) -> None:
         if model not in MODELS:
             raise ValueError(f"There is no recogniser {model!r}; there are: {', '.join(MODELS)}.")
@@ -71,10 +79,11 @@ class WhisperRecogniser(OneShotStage[RecogniseRequest, Samples, Transcript]):
             found = resolve_folder(MODELS[model], folder)
             progress(f"recogniser: loading {found}")
             try:
-                loaded = WhisperModel(found, threads)
+                loaded = WhisperModel(found, threads, gpu)
             except (RuntimeError, ValueError) as error:
+                cure = "" if gpu is None else CURE_ON_GPU.format(gpu=gpu)
                 raise StageError(
-                    "asr_failed", f"The recogniser in {found} could not be loaded: {error}"
+                    "asr_failed", f"The recogniser in {found} could not be loaded: {error}{cure}"
                 ) from error
             for _ in loaded.hear(np.zeros(HEARING_RATE_HZ, np.float32), DEFAULT_LANGUAGE):
                 break

@@ -13,6 +13,7 @@ import numpy as np
 
 from pipelines.ports import Progress
 from pipelines.runtime.cpu import CpuToken
+from pipelines.runtime.lead import SPEAKER_LEAD
 from pipelines.runtime.one_shot import OneShotStage
 from pipelines.runtime.ticket import Ticket
 from pipelines.stages.onnx import first_use, open_session, run
@@ -82,7 +83,7 @@ class PiperSpeaker(OneShotStage[SpeakRequest, str, SpeechDelta]):
                 done.text_end += len(piece)
                 yield SpeechDelta(samples, voice.rate_hz, done.text_end, words)
 
-        super().__init__("tts", load, speak, cpu)
+        super().__init__("tts", load, speak, cpu, lead=SPEAKER_LEAD)
 
     @property
     def voices(self) -> tuple[str, ...]:

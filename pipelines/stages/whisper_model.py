@@ -61,14 +61,18 @@ class Hearing:
 
 
 class WhisperModel:
-    """Blocking. One call at a time."""
+    """Blocking. One call at a time.
 
-    def __init__(self, folder: Path, threads: int) -> None:
+    gpu: the number of the card that it runs on; None: the CPU. Raises RuntimeError or ValueError.
+    """
+
+    def __init__(self, folder: Path, threads: int, gpu: int | None = None) -> None:
         self._library = import_sleeping("ctranslate2")
         self._model = self._library.models.Whisper(
             str(folder),
-            device="cpu",
-            compute_type="int8",
+            device="cpu" if gpu is None else "cuda",
+            device_index=gpu or 0,
+            compute_type="int8" if gpu is None else "float16",
             intra_threads=threads,
             inter_threads=1,
         )

@@ -13,19 +13,33 @@ from pipelines.weights.local_store import (
     store,
     verify,
 )
+from pipelines.weights.repository import (
+    Repository,
+    folder_of,
+    repository_of,
+    resolve_model,
+    weight_bytes,
+)
+from pipelines.weights.repository_fetching import fetch_repository
 
 __all__ = [
     "FetchFailed",
     "FileState",
     "ModelCorrupt",
     "ModelMissing",
+    "Repository",
     "Row",
     "WeightsError",
     "fetch",
     "fetch_files",
+    "fetch_repository",
+    "folder_of",
+    "repository_of",
     "resolve",
     "resolve_folder",
+    "resolve_model",
     "status",
     "store",
     "verify",
+    "weight_bytes",
 ]

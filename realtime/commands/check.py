@@ -7,18 +7,24 @@ from pathlib import Path
 
 import httpx
 
+from pipelines.types import StageError
 from realtime.commands.errors import FAILED, OK, CommandError
 from realtime.commands.listening import bind, require_keys
-from realtime.commands.models import missing_files, remedy
+from realtime.commands.models import missing_files, missing_models, remedy
 from realtime.commands.tls import load_tls
-from realtime.settings import OpenAIWriter, Piper, Settings
+from realtime.settings import Settings
+from realtime.stage_checks import check_gpus
+from realtime.stage_settings import Higgs, OpenAIWriter, Piper
 
 REACH_TIMEOUT_S = 5.0  # a server that answers later is no use in a conversation
 
 
 def check(settings: Settings) -> int:
     """Prints a line per thing looked at; 1 if anything stands in the way."""
-    findings = [_find_models(settings), _find_port(settings), _find_writer(settings)]
+    findings = [*_find_models(settings), _find_port(settings), _find_writer(settings)]
+    findings += _find_gpus(settings)
+    if isinstance(settings.stages.speaker, Higgs):
+        findings.append(_find_voices(settings.stages.speaker))
     if settings.server.record_dir is not None:
         findings.append(_find_record_folder(settings.server.record_dir))
     for is_good, line in findings:
@@ -27,12 +33,15 @@ def check(settings: Settings) -> int:
     return OK if all(is_good for is_good, _ in findings) else FAILED
 
 
-def _find_models(settings: Settings) -> tuple[bool, str]:
+def _find_models(settings: Settings) -> list[tuple[bool, str]]:
+    problems = missing_models(settings)
     missing = missing_files(settings)
-    if not missing:
-        return True, "models: all there"
-    names = ", ".join(file.path for file in missing)
-    return False, f"models: missing or damaged: {names}; run {remedy(missing)}"
+    if missing:
+        names = ", ".join(file.path for file in missing)
+        problems.insert(0, f"missing or damaged: {names}; run {remedy(missing)}")
+    if not problems:
+        return [(True, "models: all there")]
+    return [(False, f"models: {problem}") for problem in problems]
 
 
 def _find_port(settings: Settings) -> tuple[bool, str]:
@@ -52,7 +61,9 @@ def _find_port(settings: Settings) -> tuple[bool, str]:
 def _find_writer(settings: Settings) -> tuple[bool, str]:
     writer = settings.stages.writer
     if not isinstance(writer, OpenAIWriter):
-        return True, f"writer: {writer.kind}, in this process"
+        is_apart = getattr(writer, "process", "inline") == "worker"
+        place = "in a process of its own" if is_apart else "in this process"
+        return True, f"writer: {writer.kind}, {place}"
     key = writer.key or (os.environ.get(writer.key_env) if writer.key_env else None)
     headers = {"Authorization": f"Bearer {key}"} if key else {}
     try:
@@ -64,6 +75,25 @@ def _find_writer(settings: Settings) -> tuple[bool, str]:
     if answer.status_code >= 500:
         return False, f"writer: {writer.url} is out of order ({answer.status_code})"
     return True, f"writer: {writer.url} answers ({answer.status_code})"
+
+
+def _find_gpus(settings: Settings) -> list[tuple[bool, str]]:
+    try:
+        check_gpus(settings.stages)
+    except StageError as error:
+        return [(False, f"gpu: {line}") for line in error.message.splitlines()]
+    return []
+
+
+def _find_voices(speaker: Higgs) -> tuple[bool, str]:
+    missing = [
+        f"{name} ({voice.audio})"
+        for name, voice in speaker.voices.items()
+        if not voice.audio.expanduser().is_file()
+    ]
+    if missing:
+        return False, f"voices: there is no such file: {', '.join(missing)}; correct the path"
+    return True, f"voices: {', '.join(speaker.voice_names)}"
 
 
 def _find_record_folder(folder: Path) -> tuple[bool, str]:
@@ -81,5 +111,12 @@ def _find_record_folder(folder: Path) -> tuple[bool, str]:
 def _note_voice(settings: Settings) -> None:
     """A name that no voice has is no mistake: clients bring those of other services."""
     voice, speaker = settings.session.voice, settings.stages.speaker
-    if isinstance(speaker, Piper) and voice not in (None, speaker.voice):
-        print(f"note session.voice is '{voice}', which is not here: {speaker.voice} speaks")
+    match speaker:
+        case Piper():
+            known = (speaker.voice,)
+        case Higgs():
+            known = speaker.voice_names
+        case _:
+            return
+    if voice not in (None, *known):
+        print(f"note session.voice is '{voice}', which is not here: {known[0]} speaks")

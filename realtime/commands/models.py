@@ -4,7 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from pipelines.weights import FetchFailed, FileState, fetch, fetch_files, status, store, verify
+from pipelines.weights import (
+    FetchFailed,
+    FileState,
+    Repository,
+    fetch,
+    fetch_files,
+    fetch_repository,
+    repository_of,
+    status,
+    store,
+    verify,
+)
 from pipelines.weights.catalogue import (
     GROUPS,
     PIPER_JOE,
@@ -18,9 +29,11 @@ from pipelines.weights.catalogue import (
     ModelFile,
     group_of,
 )
-from pipelines.weights.local_store import state_of
+from pipelines.weights.local_store import WeightsError, state_of
+from pipelines.weights.repository import KNOWN, problem_of, resolve_model
 from realtime.commands.errors import FAILED, OK, USAGE, CommandError
-from realtime.settings import Llama, Piper, Settings, Silero, SmartTurn, Whisper
+from realtime.settings import Settings
+from realtime.stage_settings import Higgs, Llama, Piper, SGLang, Silero, SmartTurn, Whisper
 
 BYTES_PER_MB = 1_000_000
 DEFAULT_GROUP = "embedded"  # what the built-in configuration runs
@@ -38,6 +51,10 @@ def list_models() -> int:
     for row in status():
         size_mb = row.size_bytes / BYTES_PER_MB
         print(f"{row.group:9} {row.state:8} {size_mb:8.1f} MB  {row.path.relative_to(store())}")
+    for repository in KNOWN.values():
+        size_mb = (repository.size_bytes or 0) / BYTES_PER_MB
+        state = _state_of(repository)
+        print(f"{'gpu':9} {state:8} {size_mb:8.1f} MB  {repository.name}")
     return OK
 
 
@@ -55,12 +72,15 @@ def fetch_models(group: str) -> int:
 def fetch_models_for(settings: Settings) -> int:
     """Fetch what a configuration needs and the store lacks; silent if nothing."""
     missing = missing_files(settings)
-    if missing:
-        try:
+    try:
+        if missing:
             fetch_files(missing, _print_line)
-        except FetchFailed as error:
-            raise CommandError(str(error)) from error
-        print(f"{len(missing)} files fetched into {store()}", flush=True)
+            print(f"{len(missing)} files fetched into {store()}", flush=True)
+        for repository in _needed_repositories(settings):
+            if _state_of(repository) is not FileState.PRESENT:
+                fetch_repository(repository, _print_line)
+    except FetchFailed as error:
+        raise CommandError(str(error)) from error
     return OK
 
 
@@ -94,6 +114,18 @@ def missing_files(settings: Settings) -> list[ModelFile]:
     return [file for file in _needed_files(settings) if state_of(file) is not FileState.PRESENT]
 
 
+def missing_models(settings: Settings) -> list[str]:
+    """What stands in the way of the models that are folders, a line for each that is not whole."""
+    problems: list[str] = []
+    for choice in _folder_choices(settings):
+        has_weights = not isinstance(choice, SGLang) or choice.has_weights
+        try:
+            resolve_model(choice.model, has_weights=has_weights)
+        except WeightsError as error:
+            problems.append(str(error))
+    return problems
+
+
 def remedy(files: Sequence[ModelFile]) -> str:
     """The commands that bring these files."""
     groups = sorted({group_of(file) for file in files})
@@ -118,6 +150,24 @@ def _needed_files(settings: Settings) -> list[ModelFile]:
             case _:
                 pass  # remote, scripted, or with a path of its own
     return files
+
+
+def _folder_choices(settings: Settings) -> list[SGLang | Higgs]:
+    stages = settings.stages
+    choices = (stages.writer, stages.speaker)
+    return [choice for choice in choices if isinstance(choice, SGLang | Higgs)]
+
+
+def _needed_repositories(settings: Settings) -> list[Repository]:
+    """Those that are configured by name; a path is its owner's affair."""
+    found = [repository_of(choice.model) for choice in _folder_choices(settings)]
+    return [repository for repository in found if repository is not None]
+
+
+def _state_of(repository: Repository) -> FileState:
+    if not repository.folder.is_dir():
+        return FileState.MISSING
+    return FileState.CORRUPT if problem_of(repository.folder) else FileState.PRESENT
 
 
 def _print_line(line: str) -> None:

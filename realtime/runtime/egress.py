@@ -6,8 +6,8 @@ a cut raises the epoch, and nothing that bears an older one may leave any more.
 
 from __future__ import annotations
 
-import asyncio
 from collections import deque
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -24,7 +24,10 @@ DEFAULT_LEAD_MS = 120.0
 _FADE_IN_MS = 5  # long enough to hide a click, too short to hear
 # The replies that may run beside the voice, and the voice: above that old lanes are looked for.
 _MOST_LANES = MOST_AT_ONCE + 1
-_LONGEST_UNSENT_S = 60  # per reply; the stage then waits for the listener
+# Unsent audio of a reply, held drafts included. What an interruption throws away was made for
+# nothing; what is here bridges a stage that is late, on few cores by seconds.
+_ENOUGH_S = 3.0  # no more is made
+_SPARSE_S = 2.0  # more is made again, well before anybody runs dry
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +59,8 @@ class _Reply:
     sent: int = 0
     is_finished: bool = False
     play: PlayReply | None = None
-    has_room: asyncio.Event = field(default_factory=asyncio.Event)
+    has_room: bool = True
+    on_room: Callable[[], None] = lambda: None
 
     def peek(self, count: int) -> FloatSamples:
         """The next samples, at most `count`."""
@@ -81,10 +85,11 @@ class _Reply:
         self.update_room()
 
     def update_room(self) -> None:
-        if self.unsent < _LONGEST_UNSENT_S * self.format.rate_hz:
-            self.has_room.set()
-        else:
-            self.has_room.clear()
+        if self.has_room:
+            self.has_room = self.unsent < _ENOUGH_S * self.format.rate_hz
+        elif self.unsent <= _SPARSE_S * self.format.rate_hz:
+            self.has_room = True
+            self.on_room()
 
 
 @dataclass(slots=True)
@@ -108,9 +113,11 @@ class Egress:
 
     # ---- from the stage ----------------------------------------------------------------------
 
-    def open(self, request: str, audio_format: AudioFormat) -> None:
-        reply = self._replies[request] = _Reply(audio_format)
-        reply.update_room()
+    def open(
+        self, request: str, audio_format: AudioFormat, on_room: Callable[[], None] = lambda: None
+    ) -> None:
+        """on_room: called when a reply that had no room has some again; it must not call back."""
+        self._replies[request] = _Reply(audio_format, on_room=on_room)
 
     def add(self, request: str, samples: FloatSamples) -> None:
         """float32 [n] at the wire rate. A dropped reply ignores it."""
@@ -128,15 +135,10 @@ class Egress:
             if not reply.unsent and not reply.sent:
                 self.drop(request)
 
-    async def room(self, request: str) -> None:
-        """Wait until the listener has taken enough. The wait ends with the reply's own task."""
-        reply = self._replies.get(request)
-        if reply is not None:
-            await reply.has_room.wait()
-
     def has_room(self, request: str) -> bool:
+        """Whether the listener wants more; a reply that nobody hears makes none wait."""
         reply = self._replies.get(request)
-        return reply is None or reply.has_room.is_set()
+        return reply is None or reply.has_room
 
     # ---- from the machine --------------------------------------------------------------------
 
@@ -167,7 +169,7 @@ class Egress:
         """The reply was aborted: its unsent audio is gone."""
         reply = self._replies.pop(request, None)
         if reply is not None:
-            reply.has_room.set()
+            reply.on_room()
             if reply.play is not None:
                 self._lane(reply.play.lane).queue.remove(request)
 

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
+from collections.abc import Callable
 
+from pipelines.ports import Capacity
 from realtime.observe.metrics import Count, Metrics
+from realtime.runtime.headroom import NEW_S, Headroom
 from realtime.runtime.parking import Parking
 from realtime.runtime.session import SessionRuntime
 
@@ -22,11 +26,22 @@ class ServerFull(Exception):
 class Registry:
     """`limit`: how many sessions may live at once, parked ones included.
 
-    parking: the tokens with which lost clients come back to them.
+    parking: the tokens with which lost clients come back to them. capacity: of the stages, as far
+    as it was measured. now_s: monotone.
     """
 
-    def __init__(self, limit: int, metrics: Metrics) -> None:
+    def __init__(
+        self,
+        limit: int,
+        metrics: Metrics,
+        capacity: Callable[[], Capacity | None] = lambda: None,
+        now_s: Callable[[], float] = time.monotonic,
+    ) -> None:
         self._limit = limit
+        self._capacity = capacity
+        self._headroom = Headroom()
+        self._now_s = now_s
+        self._began_s: dict[SessionRuntime, float] = {}
         self._metrics = metrics
         self._sessions: dict[SessionRuntime, asyncio.Task[object] | None] = {}
         self._is_draining = False
@@ -61,6 +76,15 @@ class Registry:
                 f"All {self._limit} sessions of this server are in use. Try again later, or raise "
                 "the limit in its configuration."
             )
+        since_s = self._now_s() - NEW_S
+        new = sum(began_s > since_s for began_s in self._began_s.values())
+        capacity = self._capacity()
+        if capacity is not None and not self._headroom.has_room(capacity, self.count, new):
+            self._metrics.add(Count.SESSIONS_REFUSED)
+            raise ServerFull(
+                "The voice of this server has as many listeners as it can serve in real time, "
+                f"about {capacity.streams:.0f}. Try again in a moment, or give it a faster device."
+            )
 
     async def host(self, session: SessionRuntime) -> None:
         """Run one session in the calling task. Raises ServerFull before it begins.
@@ -69,10 +93,11 @@ class Registry:
         """
         self.check_room()
         self._sessions[session] = asyncio.current_task()
+        self._began_s[session] = self._now_s()
         try:
             await session.run()
         finally:
-            del self._sessions[session]
+            del self._sessions[session], self._began_s[session]
             self._changed.set()
 
     async def drain(self, timeout_s: float) -> None:

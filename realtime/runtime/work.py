@@ -21,6 +21,7 @@ from pipelines.types import (
     Usage,
     UsageSoFar,
     VoiceFed,
+    Written,
 )
 from realtime.audio.level import PCM_CEILING, TELEPHONE_CEILING
 from realtime.audio.voice import VoiceChain
@@ -39,6 +40,7 @@ from realtime.session.events import (
     ReplyToolCall,
     ReplyUsage,
     ReplyVoiced,
+    ReplyWritten,
     TranscriptFailed,
     TranscriptFinal,
     TranscriptPartial,
@@ -61,9 +63,11 @@ class _Work:
     position: int | None = None  # of a question to the judge: where its audio ended
     audio: TurnAudio | None = None  # of a recognition that follows a turn
     stream: RecogniseStream | ReplyStream | None = None
+    reply: ReplyStream | None = None  # the stream, of a reply
     task: asyncio.Task[None] | None = None
     is_dead: bool = False  # aborted: delivers nothing any more
     is_parked: bool = False  # waits for the listener or the speaker, not for a stage
+    is_written: bool = False  # of a reply: nothing but its speech is to come
 
 
 class Works:
@@ -122,7 +126,7 @@ class Works:
     def reply(self, request: ReplyRequest, audio_format: AudioFormat) -> None:
         work = _Work(request.request_id, request.urgency)
         if request.speak:
-            self._egress.open(request.request_id, audio_format)
+            self._egress.open(request.request_id, audio_format, lambda: self._go_on(work))
         self._spawn(work, self._reply(work, request, audio_format))
 
     def hurry(self, request: str, urgency: Urgency) -> None:
@@ -256,7 +260,8 @@ class Works:
         text_end = 0
         voiced = 0  # samples of the voice, at its own rate
         try:
-            stream = work.stream = self._cascade.reply(request)
+            stream = self._cascade.reply(request)
+            work.stream = work.reply = stream
             if work.urgency is not request.urgency:
                 stream.hurry(work.urgency)
             try:
@@ -275,7 +280,12 @@ class Works:
                             words = _words_on_wire(output, voiced, audio_format.rate_hz)
                             voiced += len(output.samples)
                             ready = chain.process(output.samples, output.rate_hz)
-                            await self._speak(work, ready, text_end, words)
+                            self._speak(work, ready, text_end, words)
+                        case Written(reason):
+                            work.is_written = True
+                            if reason is not None:
+                                self._pass_on(work, ReplyWritten(work.request, reason.value))
+                            self._rest(work)
                         case Finished():
                             ending = _finished(work.request, output)
             finally:
@@ -288,12 +298,12 @@ class Works:
         # What was synthesised leaves, however the reply ended.
         rest = chain.flush()
         if rest is not None and len(rest):
-            await self._speak(work, rest, text_end)
+            self._speak(work, rest, text_end)
         if not work.is_dead:
             self._egress.finish(work.request)
         self._pass_on(work, ending)
 
-    async def _speak(
+    def _speak(
         self,
         work: _Work,
         samples: Samples,
@@ -301,16 +311,23 @@ class Works:
         words: tuple[tuple[int, int], ...] = (),
     ) -> None:
         """Samples into the egress and word of them to the machine, with nothing in between."""
-        if len(samples) and not self._egress.has_room(work.request):
-            work.is_parked = True
-            self.changed.set()
-            try:
-                await self._egress.room(work.request)
-            finally:
-                work.is_parked = False
         if not work.is_dead:
             self._egress.add(work.request, samples)
         self._pass_on(work, ReplyAudio(work.request, len(samples), text_end, words))
+        self._rest(work)
+
+    def _rest(self, work: _Work) -> None:
+        """A listener who has enough makes the voice wait; what is written comes all the same."""
+        if work.reply is None or work.is_dead or self._egress.has_room(work.request):
+            return
+        work.reply.hold_speech(True)
+        work.is_parked = work.is_written
+        self.changed.set()
+
+    def _go_on(self, work: _Work) -> None:
+        work.is_parked = False
+        if work.reply is not None and not work.is_dead:
+            work.reply.hold_speech(False)
 
     def _failure(self, error: Exception, what: str) -> tuple[str, str]:
         """The code and the message of a failure, for the machine."""

@@ -163,6 +163,14 @@ class ReplyUsage:
 
 
 @dataclass(frozen=True, slots=True)
+class ReplyWritten:
+    """The text and the calls of a spoken reply are whole; more speech may follow."""
+
+    request: str
+    reason: str  # as in ReplyFinished
+
+
+@dataclass(frozen=True, slots=True)
 class ReplyFinished:
     request: str
     reason: str  # stop, length, tool_calls, content_filter
@@ -291,6 +299,7 @@ Event = (
     | ReplyText
     | ReplyAudio
     | ReplyVoiced
+    | ReplyWritten
     | ReplyToolCall
     | ReplyUsage
     | ReplyFinished

@@ -40,6 +40,7 @@ from realtime.session.events import (
     ReplyToolCall,
     ReplyUsage,
     ReplyVoiced,
+    ReplyWritten,
     ShutDown,
     Tick,
     TranscriptFailed,
@@ -66,7 +67,14 @@ from realtime.session.table import Guess, Hear, Live, Say
 from realtime.session.turns import Turns
 
 _ReplyEvent = (
-    ReplyText | ReplyAudio | ReplyVoiced | ReplyToolCall | ReplyUsage | ReplyFinished | ReplyFailed
+    ReplyText
+    | ReplyAudio
+    | ReplyVoiced
+    | ReplyToolCall
+    | ReplyUsage
+    | ReplyWritten
+    | ReplyFinished
+    | ReplyFailed
 )
 
 
@@ -156,6 +164,7 @@ class Machine:
                 | ReplyVoiced()
                 | ReplyToolCall()
                 | ReplyUsage()
+                | ReplyWritten()
                 | ReplyFinished()
                 | ReplyFailed()
             ):
@@ -263,6 +272,9 @@ class Machine:
             case ReplyUsage(_, read, cached, written):
                 reply.usage = ResponseUsage(read, cached, written)
                 reply.last_output_ms = now_ms  # a model at work, though it shows nothing yet
+            case ReplyWritten(_, reason):
+                reply.written = Ending(reason)
+                reply.last_output_ms = now_ms
             case ReplyFinished(_, reason, read, cached, written):
                 reply.usage = ResponseUsage(read, cached, written)
                 reply.ending = Ending(reason)

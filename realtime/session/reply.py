@@ -51,6 +51,7 @@ class Reply:
     marks: list[Mark] = field(default_factory=list[Mark])
     calls: list[ReplyCall] = field(default_factory=list[ReplyCall])
     ending: Ending | None = None
+    written: Ending | None = None  # how the writing ended, before the speech did
     usage: ResponseUsage = ResponseUsage()  # until now; a reply that is broken off has no other
     first_text_ms: float | None = None
     voiced_ms: float | None = None  # when the voice was given the first words
@@ -66,6 +67,12 @@ class Reply:
     def has_words(self) -> bool:
         """Whether the model has begun: sound without text or call is a filler."""
         return bool(self.text or self.calls)
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether its words and calls are all there, and the model stopped of itself."""
+        ending = self.ending or self.written
+        return ending is not None and ending.is_natural
 
     @property
     def is_drained(self) -> bool:

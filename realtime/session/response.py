@@ -105,7 +105,7 @@ class Response:
         if self.reply is None or self.reply.calls:
             return None
         rest = self.reply.text.strip()[len(heard) :].strip()
-        if self.reply.ending is None or not self.reply.ending.is_natural:
+        if not self.reply.is_whole:
             rest = rest[: max(rest.rfind(mark) for mark in ".!?") + 1]
         return rest or None
 
@@ -287,7 +287,6 @@ class Response:
         reply = self.reply
         if reply is None or self.is_done:
             return
-        has_ended = reply.ending is not None and reply.ending.is_natural
         if reply.calls and not self._calls and reply.text.strip():
             self._open_message(ctx)  # the words before a call come first, though not spoken yet
         for place, call in enumerate(reply.calls):
@@ -311,7 +310,7 @@ class Response:
                 ctx.tell(
                     ArgumentsDelta(self.id, open_call.item_id, open_call.index, call.call_id, delta)
                 )
-            if not open_call.is_done and (has_ended or place + 1 < len(reply.calls)):
+            if not open_call.is_done and (reply.is_whole or place + 1 < len(reply.calls)):
                 self._close_call(ctx, open_call, call.call_id, call.name, is_whole=True)
 
     def _close_call(

@@ -26,7 +26,8 @@ from pipelines.types import (
     TextDelta,
     Urgency,
 )
-from realtime.settings import OpenAIWriter, Replies, Scripted, Settings, Stages
+from realtime.settings import Replies, Settings
+from realtime.stage_settings import OpenAIWriter, Scripted, Stages
 from realtime.stages import create_cascade
 from tests.realtime.rough_calls import (
     APOLOGY,

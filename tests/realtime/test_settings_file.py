@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from realtime.settings import OpenAIWriter, Settings
+from realtime.settings import Settings
 from realtime.settings_file import SettingsError, load_settings
+from realtime.stage_settings import OpenAIWriter
 
 CONFIGS = Path(__file__).resolve().parents[2] / "configs"
 

@@ -4,6 +4,7 @@ import asyncio
 import threading
 from collections.abc import Sequence
 from contextlib import asynccontextmanager
+from dataclasses import replace
 
 import pytest
 
@@ -217,6 +218,60 @@ def test_a_failing_step_fails_its_batch_and_frees_the_slots() -> None:
             good = stage.open(request("good"))
             await good.push("x.")
             assert [char async for char in good] == ["x"]
+
+    check(main)
+
+
+class Waiter(Speller):
+    """Says "?" when a slot that was starved comes up again by itself; fails a slot at "!"."""
+
+    def _spell(self, slot: int) -> SlotResult[str]:
+        if self.waiting[slot][:1] == ["!"]:
+            return SlotResult(SlotState.RUNNING, ("last",), error=StageError("told", "as told"))
+        result = super()._spell(slot)
+        if result.state is SlotState.STARVED and not result.outputs:
+            self.waiting[slot] = list("?")
+            return SlotResult(SlotState.RUNNING)
+        if result.state is SlotState.STARVED and result.outputs != ("?",):
+            return replace(result, again_s=5.0)
+        return result
+
+
+def test_a_starved_slot_may_have_work_again_by_itself() -> None:
+    now_s = [0.0]
+
+    async def main() -> None:
+        model = Waiter(slots=2)
+        model.free_run()
+        async with started(model, clock_s=lambda: now_s[0]) as stage:
+            stream = stage.open(request("a"))
+            await stream.push("x")
+            await stream.finish()
+            assert await anext(stream) == "x"
+            for _ in range(50):
+                await asyncio.sleep(0)
+            assert len(model.batches) == 1 and stage.active == 1, "its time has not come"
+            now_s[0] = 5.0
+            stage.open(request("other")).abort()  # anything that wakes the stage's thread
+            assert [char async for char in stream] == ["?"]
+            assert len(model.batches) == 3
+
+    check(main)
+
+
+def test_one_slot_may_fail_alone() -> None:
+    async def main() -> None:
+        model = Waiter(slots=2)
+        async with started(model) as stage:
+            bad, good = stage.open(request("bad")), stage.open(request("good"))
+            await good.push("y.")
+            await bad.push("!")
+            model.free_run()
+            assert await anext(bad) == "last"
+            with pytest.raises(StageError, match="as told"):
+                await anext(bad)
+            assert [char async for char in good] == ["y"]
+            await until(lambda: stage.active == 0)
 
     check(main)
 

@@ -77,12 +77,16 @@ def test_the_server_answers_while_its_models_load() -> None:
         cascade.may_load.set()
         await settled.wait()
         status, body = await health(app)
-        tasks, lag_ms = body.pop("tasks"), body.pop("loop_lag_ms")
+        tasks, lag_ms, load = body.pop("tasks"), body.pop("loop_lag_ms"), body.pop("load")
         assert (status, body) == (
             200,
             {"status": "ready", "sessions": 0, "parked": 0, "requests": 0, "stages": 0},
         )
         assert tasks > 0 and set(lag_ms) == {"p50", "p99", "max"}
+        idle = {"active": 0, "aborts": 0, "last_abort_ms": 0.0, "worst_abort_ms": 0.0}
+        assert load == dict.fromkeys(
+            ("fake-speaker", "fake-recogniser", "fake-writer", "reply"), idle
+        )
         assert app.refusal() is None
         await app.drain()
         assert (await health(app))[0] == 503

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from pipelines.ports import Progress
+from pipelines.ports import Capacity, Progress
 from pipelines.types import (
     Finished,
     FinishReason,
@@ -85,6 +85,9 @@ class ScriptedStream:
         self.urgencies: list[Urgency] = []
         self.is_aborted = False
         self.has_finished = asyncio.Event()  # nothing more is pushed
+        self.holds: list[bool] = []
+        self.may_speak = asyncio.Event()
+        self.may_speak.set()
         self._is_open = True
         cascade.active += 1
 
@@ -106,6 +109,13 @@ class ScriptedStream:
     def hurry(self, urgency: Urgency) -> None:
         self.urgencies.append(urgency)
 
+    def hold_speech(self, is_held: bool) -> None:
+        self.holds.append(is_held)
+        if is_held:
+            self.may_speak.clear()
+        else:
+            self.may_speak.set()
+
     def _close(self) -> None:
         if self._is_open:
             self._is_open = False
@@ -117,6 +127,8 @@ class ScriptedCascade:
 
     voices = ("default",)
     model = "scripted"
+    stats = ()
+    capacity: Capacity | None = None
 
     def __init__(
         self,
@@ -183,6 +195,8 @@ class ScriptedCascade:
             if self.reply_gate is not None:
                 await self.reply_gate.wait()
             for output in self.outputs:
+                if isinstance(output, SpeechDelta):
+                    await stream.may_speak.wait()
                 yield output
             if self.reply_error is not None:
                 raise self.reply_error

@@ -193,15 +193,30 @@ def test_no_fade_without_unsent_samples() -> None:
     assert egress.cut("voice", 2, None, 0) is None
 
 
-def test_a_listener_that_is_far_behind_makes_the_stage_wait() -> None:
+def test_a_listener_who_has_enough_makes_the_voice_wait_until_it_is_half_used() -> None:
+    told: list[str] = []
     egress = Egress()
-    egress.open("a", PCM)
-    egress.add("a", ramp(0, 24_000 * 60))
+    egress.open("a", PCM, lambda: told.append("a"))
+    egress.add("a", ramp(0, 24_000 * 3 - 1))
+    assert egress.has_room("a")
+    egress.add("a", ramp(0, 1))
     assert not egress.has_room("a")
     egress.attach(play("a"))
-    leave(egress, 0)
-    assert egress.has_room("a")
+    left = 0
+    for now_ms in range(0, 2000, FRAME_MS):
+        left += sum(len(frame.samples) for frame in leave(egress, now_ms))
+        assert egress.has_room("a") == (left >= 24_000)
+    assert told == ["a"]
     assert egress.has_room("unknown")
+
+
+def test_a_dropped_reply_makes_nobody_wait() -> None:
+    told: list[str] = []
+    egress = Egress()
+    egress.open("a", PCM, lambda: told.append("a"))
+    egress.add("a", ramp(0, 24_000 * 4))
+    egress.drop("a")
+    assert egress.has_room("a") and told == ["a"]
 
 
 def test_lanes_that_have_played_out_are_forgotten() -> None:

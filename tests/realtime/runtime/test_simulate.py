@@ -9,7 +9,10 @@ from typing import TypeVar
 import numpy as np
 import pytest
 
+from pipelines.fakes.cascade import FakeCascade
+from pipelines.fakes.speaker import FakeSpeaker
 from pipelines.fakes.virtual_time import run_virtual
+from pipelines.fakes.writer import Call, FakeWriter, words
 from pipelines.types import Samples
 from realtime.protocol.decode import decode
 from realtime.protocol.messages import ClientMessage
@@ -17,7 +20,9 @@ from realtime.runtime.egress import DEFAULT_LEAD_MS
 from realtime.runtime.shell import SessionSetup
 from realtime.runtime.simulate import Simulation, simulate
 from realtime.session.notices import (
+    ArgumentsDone,
     InputCommitted,
+    ResponseCreated,
     ResponseDone,
     ResponseStatus,
     SpeechStarted,
@@ -73,6 +78,41 @@ def test_the_client_may_speak_by_events_too() -> None:
     simulation = run(silence(500), ScriptedCascade(), messages=[(200.0, create)], quiet_ms=4000)
     (done,) = of(simulation, ResponseDone)
     assert 200 <= done[0] <= 4500
+
+
+def test_a_long_reply_is_written_at_once_and_spoken_at_the_pace_of_its_playing() -> None:
+    """The writer takes real time, of which a simulation knows nothing."""
+    text = "There is so much more to say now. " * 20
+    script = [*words(text, 10, 2), Call("look", "{}")]
+    create = decode('{"type": "response.create"}')
+
+    found: list[Simulation] = []  # a result of `main` would be printed by the runner, for seconds
+
+    async def main() -> None:
+        cascade = FakeCascade(
+            writer=FakeWriter([script]), speaker=FakeSpeaker(ms_per_word=300), voices=("default",)
+        )
+        await cascade.start(lambda line: None)
+        try:
+            found.append(
+                await simulate(
+                    silence(320), cascade, SETUP, messages=[(200.0, create)], quiet_ms=60_000
+                )
+            )
+        finally:
+            await cascade.close()
+        assert cascade.active == 0
+
+    run_virtual(main())
+    (simulation,) = found
+    ((created_ms, _),) = of(simulation, ResponseCreated)
+    ((called_ms, _),) = of(simulation, ArgumentsDone)
+    ((done_ms, done),) = of(simulation, ResponseDone)
+    assert called_ms == created_ms, "though the words before it have just begun to sound"
+    assert done.response.status is ResponseStatus.COMPLETED
+    sounded_ms = sum(frame.duration_ms for _, frame in simulation.frames)
+    assert sounded_ms == pytest.approx(160 * 300, abs=1)
+    assert done_ms - created_ms == pytest.approx(sounded_ms - DEFAULT_LEAD_MS, abs=150)
 
 
 def test_a_stage_that_never_answers_is_an_error() -> None:

@@ -8,7 +8,11 @@ from collections.abc import Awaitable, Callable
 import numpy as np
 import pytest
 
+from pipelines.fakes.cascade import FakeCascade
+from pipelines.fakes.speaker import FakeSpeaker
 from pipelines.fakes.virtual_time import run_virtual
+from pipelines.fakes.writer import FakeWriter, words
+from pipelines.ports import Cascade
 from pipelines.types import (
     Finished,
     FinishReason,
@@ -20,6 +24,7 @@ from pipelines.types import (
     ToolCallDelta,
     Urgency,
     Usage,
+    Written,
 )
 from realtime.observe.metrics import Count, Metrics
 from realtime.runtime.egress import Egress
@@ -34,6 +39,7 @@ from realtime.session.events import (
     ReplyFinished,
     ReplyText,
     ReplyToolCall,
+    ReplyWritten,
     TranscriptFailed,
     TranscriptFinal,
 )
@@ -45,7 +51,7 @@ QUIET = silence(100, 16_000)
 
 
 class Rig:
-    def __init__(self, group: asyncio.TaskGroup, cascade: ScriptedCascade) -> None:
+    def __init__(self, group: asyncio.TaskGroup, cascade: Cascade) -> None:
         self.events: list[Event] = []
         self.egress = Egress()
         self.metrics = Metrics()
@@ -189,25 +195,80 @@ def test_a_hurry_before_the_stream_is_open_is_not_lost() -> None:
     assert cascade.streams[0].urgencies == [Urgency.FIRST_AUDIO]
 
 
-def test_a_reply_waits_for_its_listener_and_goes_on() -> None:
-    minute = SpeechDelta(tone(60_000), 24_000, 1)
+def test_speech_waits_for_its_listener_and_what_is_written_does_not() -> None:
+    piece = SpeechDelta(tone(1000), 24_000, 1)
     cascade = ScriptedCascade(
-        reply=[minute, SpeechDelta(tone(100), 24_000, 2), Finished(FinishReason.STOP)]
+        reply=[
+            TextDelta("One two."),
+            *[piece] * 3,
+            TextDelta("Three."),
+            ToolCallDelta(0, "call_1", "look", "{}"),
+            Written(FinishReason.TOOL_CALLS),
+            *[piece] * 2,
+            Finished(FinishReason.TOOL_CALLS),
+        ]
     )
 
     async def script(rig: Rig) -> None:
         rig.reply()
         await rig.settle()
-        assert [type(event) for event in rig.events] == [ReplyAudio]
+        kinds = [type(event) for event in rig.events]
+        assert kinds[:4] == [ReplyText, ReplyAudio, ReplyAudio, ReplyAudio]
+        assert kinds[4:] == [ReplyText, ReplyToolCall, ReplyWritten]
         assert rig.works.open_requests == 1 and not rig.works.is_busy
+        assert cascade.streams[0].holds == [True] * 2
         rig.egress.attach(PlayReply("r", "voice", 0, "resp", "item", 0, 0))
-        frame = rig.egress.peek(0)
-        assert frame is not None and rig.egress.commit(frame, 0)
-        await asyncio.sleep(0)
+        now_ms = 0.0
+        while rig.egress.has_room("r") is False:
+            assert len(rig.events) == 7
+            frame = rig.egress.peek(now_ms)
+            assert frame is not None and rig.egress.commit(frame, now_ms)
+            now_ms += 40
+        assert now_ms == 1000
         await rig.settle()
+        kinds = [type(event) for event in rig.events]
+        assert kinds[7:] == [ReplyAudio], "so much more is made as there is room for"
 
-    rig = work(cascade, script)
-    assert isinstance(rig.events[-1], ReplyFinished)
+    work(cascade, script)
+    assert cascade.streams[0].is_aborted
+
+
+def test_a_listener_is_never_far_behind_what_is_made() -> None:
+    """A monologue of a minute, played in virtual time by the real cascade with a fast voice."""
+    count = 200
+    text = "There is so much more to say now. " * (count // 8)
+    cascade = FakeCascade(writer=FakeWriter([words(text)]), speaker=FakeSpeaker(ms_per_word=300))
+    rests: list[float] = []
+    ahead: list[float] = []  # of what the voice has made
+
+    async def main() -> None:
+        await cascade.start(lambda line: None)
+        try:
+            async with asyncio.TaskGroup() as group:
+                rig = Rig(group, cascade)
+                asked = ReplyRequest("r", (), Urgency.FIRST_AUDIO, True, "tone")
+                rig.works.reply(asked, PCM)
+                await rig.settle()
+                rig.egress.attach(PlayReply("r", "voice", 0, "resp", "item", 0, 0))
+                now_ms, played = 0.0, 0
+                while not rig.egress.take_drained():
+                    made = sum(e.samples for e in rig.events if isinstance(e, ReplyAudio))
+                    rests.append((made - played) / 24_000)
+                    ahead.append(cascade.speaker.made_words * 0.3 - played / 24_000)
+                    frame = rig.egress.peek(now_ms)
+                    assert frame is not None, "the listener heard a gap"
+                    assert rig.egress.commit(frame, now_ms)
+                    played += len(frame.samples)
+                    now_ms += 40
+                    await rig.settle()
+                assert isinstance(rig.events[-1], ReplyFinished)
+                assert played == count * 300 * 24
+        finally:
+            await cascade.close()
+
+    run_virtual(main(), limit_s=600)
+    assert max(rests) < 3.5 and min(rests[:-60]) >= 1.9
+    assert max(ahead) < 6
 
 
 def test_a_transcript_comes_whole() -> None:

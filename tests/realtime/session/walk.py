@@ -256,8 +256,11 @@ class Walk(Script):
             return
         if self.dice.random() < 0.2:
             self.fail(request)
-        else:
-            self.finish(self.dice.choice(("stop", "stop", "length", "content_filter")), request)
+            return
+        reason = self.dice.choice(("stop", "stop", "length", "content_filter"))
+        if self.dice.random() < 0.5:
+            self.step(ev.ReplyWritten(request, reason))
+        self.finish(reason, request)
 
     def whole_reply(self) -> None:
         """Some sentence, spoken and over."""
@@ -273,6 +276,7 @@ class Walk(Script):
             ev.ReplyText(request, " late"),
             ev.ReplyAudio(request, 4800, 3),
             ev.ReplyToolCall(request, 0, "call_late", "look", "{}"),
+            ev.ReplyWritten(request, "stop"),
             ev.ReplyFinished(request, "stop"),
             ev.ReplyFailed(request, "late", "Late."),
             ev.TranscriptFinal(request, "late"),

@@ -1,0 +1,182 @@
+"""A checkpoint and a device to a voice that can be stepped."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+
+from pipelines.higgs.checkpoint import codec_tensors, load
+from pipelines.higgs.codec import CodecEncoder, load_codec
+from pipelines.higgs.codec_config import CodecConfig
+from pipelines.higgs.codec_model import CodecModel
+from pipelines.higgs.codec_torch import TorchCodec
+from pipelines.higgs.config import AudioConfig, HiggsConfig
+from pipelines.higgs.delay import delay
+from pipelines.higgs.engine import HiggsEngine
+from pipelines.higgs.member import V3, Member
+from pipelines.higgs.parameters import HiggsParameters
+from pipelines.higgs.ports import Codec, Decoder
+from pipelines.higgs.prompt import Preamble
+from pipelines.higgs.reading import Reading
+from pipelines.higgs.rows import Codes, Sampling
+from pipelines.higgs.script import Script, V3Script
+from pipelines.higgs.speech_stream import SpeechStream
+from pipelines.higgs.tokenizer import HiggsTokenizer
+from pipelines.higgs.torch_decoder import TorchDecoder
+from pipelines.ports import Progress
+from pipelines.types import SpeechDelta
+
+PREFIXES = 4  # references whose caches are kept: voices that are spoken with by turns
+ROW_LIMIT = 256  # of a step: a prompt of ten seconds of reference; more would hold up who speaks
+
+
+@dataclass(frozen=True, slots=True)
+class Size:
+    """How much room a voice takes: streams at once, and positions of each."""
+
+    streams: int
+    positions: int
+
+
+@dataclass(frozen=True, slots=True)
+class HiggsVoice:
+    """An engine, and what it takes to open a reply on it."""
+
+    engine: HiggsEngine
+    audio: AudioConfig
+    member: Member
+    script: Script
+    positions: int
+    lag_samples: int
+    encoder: CodecEncoder
+
+    def preamble(self, codes: Codes | None = None, transcript: str | None = None) -> Preamble:
+        """What stands before all text of replies in a voice; without codes the model makes one up.
+
+        codes: int32 [frames, codebooks] of its reference; transcript: what is said there.
+        """
+        if codes is None:
+            return self.script.preamble()
+        rows = delay(codes, self.audio.begin_code, self.audio.end_code)
+        return self.script.preamble(rows, transcript)
+
+    def open(
+        self, slot: int, preamble: Preamble, *, sampling: Sampling, seed: int, tag: str = ""
+    ) -> SpeechStream:
+        """Begin a reply. Raises StageError."""
+        stream = SpeechStream(
+            slot,
+            preamble,
+            Reading(self.script, self.member, tag),
+            self.audio,
+            self.member,
+            positions=self.positions,
+            lag_samples=self.lag_samples,
+            sampling=sampling,
+            seed=seed,
+        )
+        self.engine.open(slot, stream)
+        return stream
+
+
+def assemble(
+    config: HiggsConfig,
+    parameters: HiggsParameters,
+    codec: CodecModel,
+    tokenizer: HiggsTokenizer,
+    *,
+    size: Size,
+    device: str,
+    is_native: bool = True,
+) -> HiggsVoice:
+    """The v3 voice of tensors that lie on `device`; is_native: as CudaDecoder takes it."""
+    slots = size.streams + PREFIXES
+    decoder: Decoder
+    if torch.device(device).type == "cuda":
+        from pipelines.higgs.cuda.decoder import CudaDecoder
+
+        decoder = CudaDecoder(
+            config,
+            parameters,
+            slots=slots,
+            positions=size.positions,
+            row_limit=ROW_LIMIT,
+            device=device,
+            is_native=is_native,
+        )
+    else:
+        decoder = TorchDecoder(
+            config,
+            parameters,
+            slots=slots,
+            positions=size.positions,
+            row_limit=ROW_LIMIT,
+            device=device,
+            is_rowwise=True,
+        )
+    return voice_around(
+        decoder, codec, config.audio, V3, V3Script(tokenizer), size=size, device=device
+    )
+
+
+def voice_around(
+    decoder: Decoder,
+    codec: CodecModel,
+    audio: AudioConfig,
+    member: Member,
+    script: Script,
+    *,
+    size: Size,
+    device: str,
+) -> HiggsVoice:
+    """Any member's voice, around what draws its codes."""
+    sounding: Codec
+    if torch.device(device).type == "cuda":
+        from pipelines.higgs.codec_cuda import CudaCodec
+
+        sounding = CudaCodec(codec, size.streams, device)
+    else:
+        sounding = TorchCodec(codec, size.streams, device)
+    engine = HiggsEngine(decoder, sounding, streams=size.streams, codebooks=audio.codebooks)
+    encoder = CodecEncoder(codec)
+    lag_samples = sounding.lag_samples
+    return HiggsVoice(engine, audio, member, script, size.positions, lag_samples, encoder)
+
+
+def load_v3(
+    folder: Path,
+    *,
+    size: Size,
+    device: str,
+    progress: Progress,
+    codec_config: CodecConfig | None = None,
+) -> HiggsVoice:
+    """The voice of a v3 checkpoint. Raises HiggsConfigError, CheckpointError, CodecWeightsError,
+    HiggsTokenizerError, FileNotFoundError."""
+    tokenizer = HiggsTokenizer.of_folder(folder)
+    is_cuda = torch.device(device).type == "cuda"
+    dtype = torch.bfloat16 if is_cuda else torch.float32
+    config, parameters = load(folder, device, dtype, progress)
+    progress("voice: loading the codec")
+    codec = load_codec(codec_tensors(folder), codec_config).to(device)
+    progress("voice: warming up")
+    return assemble(config, parameters, codec, tokenizer, size=size, device=device)
+
+
+def warm_up(voice: HiggsVoice, said: Callable[[SpeechDelta], object] = lambda delta: None) -> None:
+    """Speak a few words, so that the first reply does not pay for what is made at first use."""
+    voice.open(0, voice.preamble(), sampling=voice.member.sampling, seed=0)
+    voice.engine.feed(0, "Hello there.")
+    voice.engine.feed(0, None)
+    while True:
+        outcome = voice.engine.step([0])[0]
+        for delta in outcome.outputs:
+            said(delta)
+        if outcome.is_ended or outcome.error is not None:
+            break
+    voice.engine.close(0)
+    if outcome.error is not None:
+        raise outcome.error

@@ -1,0 +1,1 @@
+"""The decoder on an NVIDIA GPU: one CUDA graph a step. `decoder.CudaDecoder` is its door."""

@@ -1,0 +1,124 @@
+"""One request of a stepped stage: its inputs, its slot, its outputs."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable
+from typing import Generic, TypeVar
+
+from pipelines.runtime.batch import Standing
+from pipelines.runtime.inbox import Inbox
+from pipelines.runtime.outlet import Outlet
+from pipelines.runtime.ticket import StageRequest, Ticket
+from pipelines.types import StageError, Urgency
+
+Request = TypeVar("Request", bound=StageRequest)
+In = TypeVar("In")
+Out = TypeVar("Out")
+
+
+class SteppedStream(Generic[Request, In, Out]):
+    """Implements `pipelines.ports.Stream` for its owner; the rest is for the stage's thread."""
+
+    def __init__(
+        self,
+        request: Request,
+        inbox: Inbox[In],
+        outlet: Outlet[Out],
+        wake: Callable[[], None],
+        clock_s: Callable[[], float],
+    ) -> None:
+        self.request = request
+        self.inbox = inbox
+        self.outlet = outlet
+        self.slot: int | None = None
+        self.starved = True  # a slot joins the batch once it is fed
+        self.fed_end = False
+        self.has_sounded = False
+        self.last_step = 0
+        self._wake = wake
+        self._clock_s = clock_s
+        self._again_at_s: float | None = None  # when a starved slot has work again by itself
+        outlet.ticket.on_abort(inbox.shut)
+
+    @property
+    def ticket(self) -> Ticket:
+        return self.outlet.ticket
+
+    @property
+    def hungry(self) -> bool:
+        """In a slot, with something to be fed."""
+        if self.slot is None or self.ticket.aborted:
+            return False
+        return len(self.inbox) > 0 or (self.inbox.finished and not self.fed_end)
+
+    @property
+    def runnable(self) -> bool:
+        return self._has_work and self.outlet.has_room
+
+    @property
+    def paused(self) -> bool:
+        """Its reader has enough: it keeps its slot and is left out of the steps."""
+        return self._has_work and not self.outlet.has_room
+
+    @property
+    def due_s(self) -> float | None:
+        """When there will be work, on the stage's clock, even if nothing is fed; None: never.
+
+        One whose reader has enough waits for the reader.
+        """
+        if not self.starved or self.slot is None or not self.outlet.has_room:
+            return None
+        return self._again_at_s
+
+    @property
+    def _has_work(self) -> bool:
+        if self.slot is None or self.ticket.aborted:
+            return False
+        if not self.starved:
+            return True
+        return self._again_at_s is not None and self._again_at_s <= self._clock_s()
+
+    @property
+    def standing(self) -> Standing:
+        return Standing(self.ticket.urgency, self.has_sounded, self.outlet.unread_s, self.last_step)
+
+    async def push(self, item: In) -> None:
+        if await self.inbox.put(item):
+            self.outlet.owe(True)
+            self._wake()
+
+    async def finish(self) -> None:
+        if self.inbox.accepts:
+            self.inbox.finish()
+            self.outlet.owe(True)
+            self._wake()
+
+    def __aiter__(self) -> AsyncIterator[Out]:
+        return self
+
+    async def __anext__(self) -> Out:
+        return await self.outlet.next()
+
+    def abort(self) -> None:
+        self.ticket.abort()
+
+    def hurry(self, urgency: Urgency) -> None:
+        self.ticket.hurry(urgency)
+
+    def starve(self, again_s: float | None) -> None:
+        """Nothing to do until something is fed, or until `again_s` has passed."""
+        self.starved = True
+        self._again_at_s = None if again_s is None else self._clock_s() + again_s
+        self.outlet.owe(False)
+        if self.hungry:  # also what came since the line above
+            self.outlet.owe(True)
+
+    def go_on(self) -> None:
+        """There is something to do."""
+        if self.starved:
+            self.starved = False
+            self.outlet.owe(True)
+
+    def end(self, error: StageError | None = None) -> None:
+        self.inbox.shut()
+        self.outlet.end(error)

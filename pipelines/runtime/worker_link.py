@@ -1,0 +1,175 @@
+"""One life of a worker: its process, the line to it, and the signs of life on it."""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import cast
+
+import zmq
+
+from pipelines.runtime.message_channel import Channel, connected
+from pipelines.runtime.messages import (
+    Close,
+    FromWorker,
+    Hello,
+    Ping,
+    Start,
+    Started,
+    StartFailed,
+    ToWorker,
+)
+from pipelines.runtime.worker_failures import exit_of
+from pipelines.runtime.worker_options import WorkerOptions
+from pipelines.runtime.worker_process import WorkerProcess
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerEnd:
+    """Why a life ended. cause: goes on from "the process"."""
+
+    cause: str
+    failure: StartFailed | None = None
+
+
+class WorkerLink:
+    """`run` begins the life and returns when it has ended, with nothing left of it.
+
+    Each life has a socket of its own, so nothing that an earlier one said can still arrive.
+
+    on_message: gets everything that the worker says, first of all `Started`.
+    is_busy: whether requests are open, so that a worker that is silent fails somebody.
+    """
+
+    def __init__(
+        self,
+        start: Start,
+        options: WorkerOptions,
+        on_message: Callable[[FromWorker], None],
+        is_busy: Callable[[], bool],
+    ) -> None:
+        self._start = start
+        self._options = options
+        self._on_message = on_message
+        self._is_busy = is_busy
+        self._loop = asyncio.get_running_loop()
+        self._over: asyncio.Future[WorkerEnd] = self._loop.create_future()
+        self._process: WorkerProcess | None = None
+        self._channel: Channel | None = None
+        self._folder: str | None = None  # of the socket
+        self._stopping = False
+        self._heard = True  # since the last beat
+        self._silent_beats = 0
+        self.started_at_s: float | None = None  # on the loop's clock
+
+    @property
+    def is_serving(self) -> bool:
+        """The stage has loaded, and nothing is known to be wrong with the process."""
+        return self.started_at_s is not None and not self._over.done()
+
+    @property
+    def pid(self) -> int | None:
+        return None if self._process is None else self._process.pid
+
+    async def run(self) -> WorkerEnd:
+        """Cancelling it kills the process."""
+        context: zmq.Context[zmq.Socket[bytes]] | None = None
+        try:
+            try:
+                context = zmq.Context()
+                # With mode 0700: nobody else gets in.
+                self._folder = tempfile.mkdtemp(prefix="parley-")
+                self._spawn(context, f"ipc://{self._folder}/worker")
+            except (OSError, zmq.ZMQError) as error:
+                return WorkerEnd(f"could not be made ({error})")
+            return await self._watch()
+        finally:
+            if self._channel is not None:
+                self._channel.close()
+            if context is not None:
+                context.destroy(linger=0)  # at once: nothing waits for anything
+            self._remove_folder()
+            if self._process is not None:
+                await self._process.release()
+
+    def _spawn(self, context: zmq.Context[zmq.Socket[bytes]], endpoint: str) -> None:
+        socket = connected(context.socket(zmq.PAIR))
+        socket.bind(endpoint)
+        self._channel = Channel(socket, self._receive, self._on_broken)
+        self._process = WorkerProcess(endpoint, self._options.environment, self._on_exit)
+
+    def _remove_folder(self) -> None:
+        folder, self._folder = self._folder, None
+        if folder is not None:
+            shutil.rmtree(folder, ignore_errors=True)
+
+    def send(self, message: ToWorker) -> None:
+        """Raises MessageError if the message cannot be sent as it is."""
+        if self._channel is not None:
+            self._channel.send(message)
+
+    async def stop(self) -> None:
+        """Have the worker close its stage and exit; if it does not, end it, then kill it."""
+        self._stopping = True
+        if self.started_at_s is not None:
+            self.send(Close())
+            await self._ends_within(self._options.close_timeout_s)
+        if self._process is not None and not self._over.done():
+            self._process.terminate()
+            await self._ends_within(self._options.terminate_timeout_s)
+        # `run` kills what is left.
+        self._settle(WorkerEnd("did not end when it was asked to"))
+
+    async def _ends_within(self, timeout_s: float) -> None:
+        await asyncio.wait([self._over], timeout=timeout_s)
+
+    async def _watch(self) -> WorkerEnd:
+        deadline_s = self._loop.time() + self._options.start_timeout_s
+        while True:
+            await self._ends_within(self._options.heartbeat_s)
+            if self._over.done():
+                return self._over.result()
+            if self.started_at_s is not None:
+                self._beat()
+            elif self._loop.time() > deadline_s:
+                return WorkerEnd(f"did not load within {self._options.start_timeout_s:g} s")
+
+    def _beat(self) -> None:
+        # Beats are counted, and not the time since the last word: when it was this process that
+        # stood still, that says nothing about the worker.
+        if self._heard:
+            self._silent_beats = 0
+            self._heard = False
+            self.send(Ping())
+        elif self._is_busy() and not self._stopping:
+            self._silent_beats += 1
+        if self._silent_beats * self._options.heartbeat_s >= self._options.hang_timeout_s:
+            silence_s = self._options.hang_timeout_s
+            self._settle(WorkerEnd(f"gave no sign of life for {silence_s:g} s and was killed"))
+
+    def _receive(self, message: object) -> None:
+        self._heard = True
+        match message:
+            case Hello():
+                self._remove_folder()  # the line needs no name any more, and nothing is left lying
+                self.send(self._start)
+            case StartFailed():
+                self._settle(WorkerEnd(f"reports {message.kind}: {message.message}", message))
+            case Started():
+                self.started_at_s = self._loop.time()
+                self._on_message(message)
+            case _:
+                self._on_message(cast("FromWorker", message))
+
+    def _on_broken(self, error: Exception) -> None:
+        self._settle(WorkerEnd(f"said what cannot be read ({error}) and was killed"))
+
+    def _on_exit(self, status: int) -> None:
+        self._settle(WorkerEnd(exit_of(status)))
+
+    def _settle(self, end: WorkerEnd) -> None:
+        if not self._over.done():
+            self._over.set_result(end)

@@ -1,0 +1,42 @@
+"""The first steps of a worker process: `python -m pipelines.runtime.worker_main ENDPOINT PARENT`.
+
+A server starts it; it ends with the server, however that ends.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import ctypes
+import faulthandler
+import os
+import signal
+import sys
+
+PR_SET_PDEATHSIG = 1  # of Linux's prctl
+
+
+def die_with(parent: int) -> None:
+    """Have Linux kill this process when `parent` dies, even while its loop is stuck.
+
+    Elsewhere the closed standard input has to do.
+    """
+    if sys.platform != "linux":
+        return
+    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, int(signal.SIGKILL), 0, 0, 0)
+    if os.getppid() != parent:  # it was too late
+        os._exit(1)
+
+
+def main() -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # a Ctrl-C is the server's: it closes its workers
+    endpoint, parent = sys.argv[1:]
+    die_with(int(parent))
+    faulthandler.enable()
+    # Only now, because it takes a while, in which both of the above may be needed.
+    from pipelines.runtime.worker import serve
+
+    asyncio.run(serve(endpoint))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,91 @@
+"""The process of a worker, as the server holds it."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+POLL_S = 0.05  # how soon an exit is seen where the system cannot tell of it
+REAP_S = 5.0  # a killed process ends at once, unless a driver holds it
+
+
+class WorkerProcess:
+    """Starts a worker that connects to `endpoint`; `on_exit` gets its exit status, once.
+
+    The worker's standard input is a pipe that never carries anything: when this process dies,
+    it closes, and the worker ends. Its output goes where this process's own goes.
+    """
+
+    def __init__(
+        self, endpoint: str, environment: Mapping[str, str], on_exit: Callable[[int], None]
+    ) -> None:
+        """Raises OSError. Takes a few milliseconds, in which the loop waits: the system ends the
+        worker when the thread that made it ends, so it must be the loop's own."""
+        self._on_exit = on_exit
+        self._told = False
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "pipelines.runtime.worker_main", endpoint, str(os.getpid())],
+            stdin=subprocess.PIPE,
+            env=_environment(environment),
+        )
+        self._loop = asyncio.get_running_loop()
+        self._descriptor: int | None = None
+        self._timer: asyncio.TimerHandle | None = None
+        if hasattr(os, "pidfd_open"):
+            self._descriptor = os.pidfd_open(self._process.pid)
+            self._loop.add_reader(self._descriptor, self._look)
+        else:
+            self._look()
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    def terminate(self) -> None:
+        self._process.terminate()
+
+    def kill(self) -> None:
+        self._process.kill()
+
+    async def release(self) -> None:
+        """Kill it if it still runs, wait for its end, and free what it was watched with."""
+        self._told = True
+        self._stop_watching()
+        assert self._process.stdin is not None
+        self._process.stdin.close()
+        if self._process.poll() is None:
+            self._process.kill()
+            deadline_s = self._loop.time() + REAP_S
+            while self._process.poll() is None and self._loop.time() < deadline_s:
+                await asyncio.sleep(POLL_S / 10)
+
+    def _look(self) -> None:
+        status = self._process.poll()
+        if status is None:
+            if self._descriptor is None:
+                self._timer = self._loop.call_later(POLL_S, self._look)
+            return
+        self._stop_watching()
+        if not self._told:
+            self._told = True
+            self._on_exit(status)
+
+    def _stop_watching(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        if self._descriptor is not None:
+            self._loop.remove_reader(self._descriptor)
+            os.close(self._descriptor)
+            self._descriptor = None
+
+
+def _environment(additions: Mapping[str, str]) -> dict[str, str]:
+    """This process's own, with what the worker needs to find this package."""
+    root = str(Path(__file__).resolve().parents[2])
+    given = additions.get("PYTHONPATH", os.environ.get("PYTHONPATH", ""))
+    path = os.pathsep.join([root, given]) if given else root
+    return {**os.environ, **additions, "PYTHONPATH": path}

@@ -1,0 +1,112 @@
+"""Speech by Higgs Audio v3 TTS: text as it is written, sound before the sentence ends."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from pipelines.higgs.assembly import HiggsVoice, Size, warm_up
+from pipelines.higgs.checkpoint import CheckpointError
+from pipelines.higgs.codec import CodecWeightsError
+from pipelines.higgs.codec_config import CodecConfig
+from pipelines.higgs.config import HiggsConfigError
+from pipelines.higgs.loading import load_voice
+from pipelines.higgs.prompt import Preamble
+from pipelines.higgs.reference import ReferenceEncoder, ReferenceRequest
+from pipelines.higgs.reference_audio import ReferenceRefused
+from pipelines.higgs.refusal import Refusal
+from pipelines.higgs.rows import Sampling
+from pipelines.higgs.tokenizer import HiggsTokenizerError
+from pipelines.ports import Progress
+from pipelines.runtime.lead import SPEAKER_LEAD
+from pipelines.runtime.stepped import SteppedStage
+from pipelines.stages.higgs_model import HiggsModel
+from pipelines.types import SpeakRequest, SpeechDelta, StageError
+
+MADE_UP_VOICE = "default"  # the one that the model speaks with where it is given none
+SEED_BITS = 31
+
+
+@dataclass(frozen=True, slots=True)
+class VoiceFile:
+    """A voice to speak with: a few seconds of it, and what is said there."""
+
+    name: str
+    audio: Path
+    transcript: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class HiggsSpeakerOptions:
+    """model: the folder of a checkpoint. device: as torch calls it. voices: the first is the
+    default. seed: None: another for each reply. temperature, top_p, top_k: None: the model's own.
+    codec: None: the published one's sizes."""
+
+    model: Path
+    device: str = "cpu"
+    slots: int = 16
+    positions: int = 2048
+    voices: tuple[VoiceFile, ...] = ()
+    memory_share: float | None = None
+    seed: int | None = None
+    temperature: float | None = None
+    top_p: float | None = None
+    top_k: int | None = None
+    codec: CodecConfig | None = None
+
+
+class HiggsSpeaker(SteppedStage[SpeakRequest, str, SpeechDelta]):
+    """A voice that is not known speaks with the default one."""
+
+    def __init__(self, options: HiggsSpeakerOptions) -> None:
+        self._names = tuple(voice.name for voice in options.voices) or (MADE_UP_VOICE,)
+        super().__init__(
+            "tts", lambda progress: load_model(options, progress), None, lead=SPEAKER_LEAD
+        )
+
+    @property
+    def voices(self) -> tuple[str, ...]:
+        return self._names
+
+
+def load_model(options: HiggsSpeakerOptions, progress: Progress) -> HiggsModel:
+    """Blocking. Raises StageError that says which file or setting is at fault."""
+    try:
+        voice = load_voice(
+            options.model,
+            size=Size(options.slots, options.positions),
+            device=options.device,
+            progress=progress,
+            codec_config=options.codec,
+        )
+    except (HiggsConfigError, CheckpointError, CodecWeightsError, HiggsTokenizerError) as error:
+        message = f"The voice model {options.model}: {error}"
+        raise StageError("tts_model_refused", message) from error
+    except FileNotFoundError as error:
+        raise StageError(
+            "tts_model_missing",
+            f"The voice model {options.model} lacks {error.filename}: fetch it with "
+            "`parley models fetch`, or correct stages.speaker.model.",
+        ) from error
+    codec = voice.encoder
+    encoder = ReferenceEncoder(codec.encode, codec.config, str(options.model))
+    preambles = {}
+    for file in options.voices:
+        progress(f"voice: listening to {file.name}")
+        preambles[file.name] = _preamble(voice, encoder, file)
+    own = voice.member.sampling
+    sampling = Sampling(
+        own.temperature if options.temperature is None else options.temperature,
+        own.top_p if options.top_p is None else options.top_p,
+        own.top_k if options.top_k is None else options.top_k,
+    )
+    warm_up(voice)
+    return HiggsModel(voice, preambles or {MADE_UP_VOICE: voice.preamble()}, sampling, options.seed)
+
+
+def _preamble(voice: HiggsVoice, encoder: ReferenceEncoder, file: VoiceFile) -> Preamble:
+    try:
+        reference = encoder.refer(ReferenceRequest(path=file.audio, transcript=file.transcript))
+        return voice.preamble(reference.codes, reference.transcript)
+    except ReferenceRefused as error:
+        raise StageError("tts_voice_refused", f"The voice {file.name!r}: {error}") from error

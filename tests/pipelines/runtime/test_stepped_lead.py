@@ -1,0 +1,240 @@
+"""Streams whose listeners have enough rest; who runs dry goes first; what comes late is kept."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Sequence
+from contextlib import asynccontextmanager
+
+from pipelines.runtime.lead import Lead
+from pipelines.runtime.slots import SlotResult, SlotState
+from pipelines.runtime.stepped import SteppedStage
+from pipelines.types import SpeakRequest, Urgency
+from tests.pipelines.waiting import WAIT_S, check, until
+
+LEAD: Lead[float] = Lead(float, limit_s=1.0, resume_s=0.5)
+PIECE_S = 0.125
+
+
+class Singer:
+    """Makes a piece per step and slot, `late` steps after the one that began it.
+
+    Outputs are their own length in seconds. Each step waits for a permit, and takes `step_s` on
+    the clock that it turns.
+    """
+
+    def __init__(self, slots: int, late: int = 0, step_s: float = 0.05) -> None:
+        self.slots = slots
+        self.permits = threading.Semaphore(0)
+        self.names: dict[int, str] = {}
+        self.left: dict[int, int] = {}  # pieces to begin
+        self.under_way: list[tuple[int, int, str]] = []  # the step at which it comes; whose
+        self.batches: list[list[str]] = []
+        self.now_s = 0.0
+        self._late, self._step_s = late, step_s
+
+    def open(self, slot: int, request: SpeakRequest) -> None:
+        self.names[slot] = request.request_id
+
+    def feed(self, slot: int, chunk: int | None) -> None:
+        self.left[slot] = self.left.get(slot, 0) + (chunk or 0)
+
+    def step(self, active: Sequence[int]) -> dict[int, SlotResult[float]]:
+        assert self.permits.acquire(timeout=WAIT_S)
+        self.now_s += self._step_s
+        self.batches.append([self.names[slot] for slot in active])
+        for slot in active:
+            if self.left[slot]:
+                self.left[slot] -= 1
+                due = len(self.batches) + self._late
+                self.under_way.append((due, slot, self.names[slot]))
+        made: dict[int, tuple[float, ...]] = dict.fromkeys(active, ())
+        while self.under_way and self.under_way[0][0] <= len(self.batches):
+            _, slot, name = self.under_way.pop(0)
+            if self.names.get(slot) == name:
+                made[slot] = (*made.get(slot, ()), PIECE_S)
+        return {slot: SlotResult(self._state(slot), pieces) for slot, pieces in made.items()}
+
+    def _state(self, slot: int) -> SlotState:
+        is_busy = self.left[slot] or any(slot == other for _, other, _ in self.under_way)
+        return SlotState.RUNNING if is_busy else SlotState.STARVED
+
+    def close(self, slot: int) -> None:
+        self.names.pop(slot, None)
+        self.left.pop(slot, None)
+
+    def allow(self, steps: int) -> None:
+        for _ in range(steps):
+            self.permits.release()
+
+    def turns(self, name: str) -> int:
+        return sum(name in batch for batch in self.batches)
+
+
+def request(name: str, urgency: Urgency = Urgency.FIRST_AUDIO) -> SpeakRequest:
+    return SpeakRequest(name, "voice", urgency)
+
+
+@asynccontextmanager
+async def started(model: Singer, **options):
+    stage = SteppedStage[SpeakRequest, int, float](
+        "tts", lambda progress: model, None, lead=LEAD, clock_s=lambda: model.now_s, **options
+    )
+    await stage.start(lambda line: None)
+    try:
+        yield stage
+    finally:
+        model.allow(10_000)
+        await stage.close()
+        assert model.names == {} and stage.active == 0
+
+
+def test_a_stream_rests_while_its_listener_has_enough_and_comes_back_well_below() -> None:
+    async def main() -> None:
+        model = Singer(slots=2)
+        model.allow(1000)
+        async with started(model) as stage:
+            stream = stage.open(request("a"))
+            await stream.push(80)  # ten seconds
+            await until(lambda: stage.stats.paused == 1)
+            assert len(model.batches) == 8, "one second"
+            assert stage.stats.least_lead_s == stage.stats.most_lead_s == 1.0
+            for _ in range(3):
+                assert await anext(stream) == PIECE_S
+            for _ in range(50):
+                await asyncio.sleep(0)
+            assert len(model.batches) == 8, "above half a second it goes on resting"
+            await anext(stream)
+            await until(lambda: stage.stats.paused == 1)
+            assert len(model.batches) == 12
+            assert stage.stats.slots_used == 1, "its slot keeps its state"
+            await stream.finish()
+            assert len([piece async for piece in stream]) == 76
+
+    check(main)
+
+
+def test_the_steps_go_to_others_meanwhile() -> None:
+    async def main() -> None:
+        model = Singer(slots=2)
+        model.allow(1000)
+        async with started(model) as stage:
+            rich = stage.open(request("rich"))
+            await rich.push(80)
+            await until(lambda: stage.stats.paused == 1)
+            poor = stage.open(request("poor"))
+            await poor.push(20)
+            await poor.finish()
+            assert len([piece async for piece in poor]) == 20
+            assert model.turns("rich") == 8
+
+    check(main)
+
+
+def test_an_abort_while_resting_frees_the_slot_at_once() -> None:
+    async def main() -> None:
+        model = Singer(slots=1)
+        model.allow(8)
+        async with started(model) as stage:
+            stream = stage.open(request("a"))
+            await stream.push(80)
+            await until(lambda: stage.stats.paused == 1)
+            stream.abort()
+            await until(lambda: stage.active == 0)
+            assert len(model.batches) == 8 and model.names == {}
+            assert [piece async for piece in stream] == []
+
+    check(main)
+
+
+def test_who_has_not_sounded_goes_before_who_runs_dry_before_who_has_enough() -> None:
+    async def main() -> None:
+        model = Singer(slots=4)
+        async with started(model) as stage:
+            streams = {}
+            for name in ("steady", "dry", "draft"):
+                asked = Urgency.DRAFT if name == "draft" else Urgency.FIRST_AUDIO
+                streams[name] = stage.open(request(name, asked))
+                await streams[name].push(80)
+            # However the first steps were shared out, each has made three pieces then.
+            model.allow(1)
+            await until(lambda: len(model.batches) == 1)
+            while min(model.turns(name) for name in streams) < 3:
+                model.allow(1)
+                count = len(model.batches)
+                await until(lambda count=count: len(model.batches) > count)
+            while streams["dry"].outlet.unread_s > PIECE_S:
+                await anext(streams["dry"])
+            first = stage.open(request("first"))
+            await first.push(80)
+            model.allow(2)
+            await until(lambda: "first" in model.batches[-1])
+            assert model.batches[-1] == ["first", "dry", "steady", "draft"]
+
+    check(main)
+
+
+def test_sound_that_comes_late_reaches_a_stream_that_rests() -> None:
+    async def main() -> None:
+        model = Singer(slots=2, late=2)
+        model.allow(1000)
+        async with started(model) as stage:
+            stream = stage.open(request("a"))
+            await stream.push(20)
+            await until(lambda: stage.stats.paused == 1)
+            assert model.turns("a") == 10 and len(model.under_way) == 2
+            other = stage.open(request("b"))
+            await other.push(3)
+            await other.finish()
+            assert len([piece async for piece in other]) == 3
+            assert model.turns("a") == 10 and stream.outlet.unread_s == 10 * PIECE_S
+            await stream.finish()
+            assert len([piece async for piece in stream]) == 20
+
+    check(main)
+
+
+def test_late_sound_of_a_dead_stream_goes_nowhere() -> None:
+    async def main() -> None:
+        model = Singer(slots=1, late=2)
+        async with started(model) as stage:
+            dead = stage.open(request("dead"))
+            await dead.push(4)
+            model.allow(2)
+            await until(lambda: len(model.under_way) == 2)
+            dead.abort()
+            model.allow(1000)
+            heir = stage.open(request("heir"))
+            await heir.push(5)
+            await heir.finish()
+            assert [piece async for piece in heir] == [PIECE_S] * 5
+            assert [piece async for piece in dead] == []
+
+    check(main)
+
+
+def test_a_stage_tells_what_it_does_and_could_do() -> None:
+    """Steps of 50 ms make 125 ms each: one stream alone is 2.5 times real time."""
+
+    async def main() -> None:
+        model = Singer(slots=2)
+        model.allow(10_000)
+        async with started(model) as stage:
+            assert stage.capacity is None and stage.stats.capacity is None
+            streams = [stage.open(request(name)) for name in "abc"]
+            await until(lambda: stage.stats.slots_used == 2)
+            assert (stage.stats.active, stage.stats.queued, stage.stats.slots) == (3, 1, 2)
+            streams[2].abort()
+            for stream in streams[:2]:
+                await stream.push(80)
+                await stream.finish()
+                assert len([piece async for piece in stream]) == 80
+            stats = stage.stats
+            assert stats.aborts == 1 and stats.active == 0 and stats.slots_used == 0
+            assert stats.audio_s_per_s is not None and stats.steps_per_s is not None
+            assert 2.3 < stats.audio_s_per_s < 2.7 and 18 < stats.steps_per_s < 22
+            assert stage.capacity is not None and stage.capacity.streams == 2
+            assert stats.capacity == stage.capacity
+
+    check(main)

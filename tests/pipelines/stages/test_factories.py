@@ -1,0 +1,112 @@
+"""Factories: plain values become the options of stages."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pipelines.stages import factories, llm_sglang, tts_higgs
+from pipelines.stages.llm_sglang import SGLangWriter
+from pipelines.stages.llm_sglang_arguments import SGLangOptions
+from pipelines.stages.tts_higgs import HiggsSpeakerOptions, VoiceFile
+
+HIGGS: dict[str, Any] = {
+    "model": "maker/voice",
+    "voices": {
+        "anna": {"audio": "a.wav", "transcript": "Hi."},
+        "zoe": {"audio": "z.wav", "transcript": None},
+    },
+    "slots": 4,
+    "positions": 512,
+    "device": "cpu",
+    "gpu": 1,
+    "memory_share": 0.4,
+    "seed": 7,
+    "temperature": 0.5,
+    "top_p": 0.9,
+    "top_k": 20,
+}
+SGLANG: dict[str, Any] = {
+    "model": "maker/words",
+    "memory_share": 0.4,
+    "context_tokens": 4096,
+    "gpu": 1,
+    "running": 8,
+    "graph_batch": 4,
+    "attention_backend": "fa3",
+    "sampling_backend": None,
+    "load_format": "dummy",
+    "temperature": 0.6,
+    "top_p": 0.7,
+    "top_k": 9,
+    "instructions": "Be brief.",
+}
+
+
+@pytest.fixture
+def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("PARLEY_MODELS", str(tmp_path))
+    return tmp_path
+
+
+def test_a_higgs_voice_of_plain_values(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[HiggsSpeakerOptions] = []
+    held: list[tuple[int, float]] = []
+    monkeypatch.setattr(tts_higgs, "HiggsSpeaker", made.append)
+    monkeypatch.setattr(factories, "enforce_share", lambda *share: held.append(share))
+    factories.create_higgs(**HIGGS)
+    factories.create_higgs(**{**HIGGS, "device": "cuda"})
+    assert made[0] == HiggsSpeakerOptions(
+        model=store / "maker" / "voice",
+        device="cpu",
+        slots=4,
+        positions=512,
+        voices=(VoiceFile("anna", Path("a.wav"), "Hi."), VoiceFile("zoe", Path("z.wav"), None)),
+        memory_share=0.4,
+        seed=7,
+        temperature=0.5,
+        top_p=0.9,
+        top_k=20,
+    )
+    assert made[1].device == "cuda:1"
+    assert held == [(1, 0.4)], "held to its share on a GPU alone"
+
+
+@pytest.mark.parametrize(("is_there", "device"), [(True, "cuda:1"), (False, "cpu")])
+def test_auto_takes_a_gpu_where_there_is_one(
+    store: Path, monkeypatch: pytest.MonkeyPatch, is_there: bool, device: str
+) -> None:
+    made: list[HiggsSpeakerOptions] = []
+    monkeypatch.setattr(tts_higgs, "HiggsSpeaker", made.append)
+    monkeypatch.setattr(factories, "enforce_share", lambda *_: None)
+    monkeypatch.setattr("torch.cuda.is_available", lambda: is_there)
+    factories.create_higgs(**{**HIGGS, "device": "auto"})
+    assert made[0].device == device
+
+
+def test_an_sglang_writer_of_plain_values(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[tuple[SGLangOptions, str]] = []
+
+    def make(options: SGLangOptions, *, instructions: str) -> None:
+        made.append((options, instructions))
+
+    assert isinstance(factories.create_sglang(**SGLANG), SGLangWriter)
+    monkeypatch.setattr(llm_sglang, "SGLangWriter", make)
+    factories.create_sglang(**SGLANG)
+    [(options, instructions)] = made
+    assert instructions == "Be brief."
+    assert options == SGLangOptions(
+        model=store / "maker" / "words",
+        memory_share=0.4,
+        context_tokens=4096,
+        gpu=1,
+        running=8,
+        graph_batch=4,
+        attention="fa3",
+        load_format="dummy",
+        temperature=0.6,
+        top_p=0.7,
+        top_k=9,
+    )
