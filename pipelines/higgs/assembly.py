@@ -152,7 +152,7 @@ def load_v3(
     size: Size,
     device: str,
     progress: Progress,
-    codec_config: CodecConfig | None = None,
+    codec_config: CodecConfig,
 ) -> HiggsVoice:
     """The voice of a v3 checkpoint. Raises HiggsConfigError, CheckpointError, CodecWeightsError,
     HiggsTokenizerError, FileNotFoundError."""

@@ -1,19 +1,24 @@
 """The shape of the codec that turns codes into sound and back.
 
 The published checkpoint carries the codec's weights and not its configuration; the defaults here
-are the published codec's.
+are the published codec's. A checkpoint with a codec of another size says so in `config.json`, in a
+section of its own.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields
+from typing import Any
 
-from pipelines.higgs.config import CODEC_RATE_HZ, FRAME_SAMPLES
+from pipelines.higgs.config import CODEC_RATE_HZ, FRAME_SAMPLES, HiggsConfigError
 
 SEMANTIC_RATE_HZ = 16_000  # HuBERT hears at this rate
 SEMANTIC_STEP_SAMPLES = 320  # HuBERT makes a feature each 20 ms
 SEMANTIC_FRAME_STEPS = FRAME_SAMPLES * SEMANTIC_RATE_HZ // CODEC_RATE_HZ // SEMANTIC_STEP_SAMPLES
+
+SECTION = "codec_config"  # of a checkpoint's config.json
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +52,23 @@ class CodecConfig:
             raise ValueError(
                 f"decoder_width {self.decoder_width} cannot be halved {len(self.ratios)} times"
             )
+
+    @classmethod
+    def of(cls, content: Mapping[str, Any]) -> CodecConfig:
+        """What a `config.json` says of the codec, if anything. Raises HiggsConfigError."""
+        section = content.get(SECTION) or {}
+        try:
+            given = dict(section)
+            if "ratios" in given:
+                given["ratios"] = tuple(given["ratios"])
+            return cls(**given)
+        except (TypeError, ValueError) as error:
+            known = ", ".join(field.name for field in fields(cls))
+            raise HiggsConfigError(f"{SECTION}: {error}; it may say: {known}") from error
+
+    def section(self) -> dict[str, Any]:
+        """For a `config.json`, what `of` reads there."""
+        return {SECTION: asdict(self)}
 
     @property
     def hidden_size(self) -> int:

@@ -23,7 +23,7 @@ class _Loader(Protocol):
         size: Size,
         device: str,
         progress: Progress,
-        codec_config: CodecConfig | None = None,
+        codec_config: CodecConfig,
     ) -> HiggsVoice: ...
 
 
@@ -36,14 +36,15 @@ def load_voice(
     size: Size,
     device: str,
     progress: Progress,
-    codec_config: CodecConfig | None = None,
 ) -> HiggsVoice:
     """`config.json` says which member it is.
 
     Raises HiggsConfigError, CheckpointError, CodecWeightsError, HiggsTokenizerError,
     FileNotFoundError.
     """
-    member = member_of(read_config(folder))
+    content = read_config(folder)
+    member = member_of(content)
+    codec_config = CodecConfig.of(content)
     return _LOADERS[member.name](
         folder, size=size, device=device, progress=progress, codec_config=codec_config
     )

@@ -136,7 +136,6 @@ def create_higgs(
                 VoiceFile(name, Path(str(voice["audio"])).expanduser(), voice["transcript"])
                 for name, voice in voices.items()
             ),
-            memory_share=memory_share,
             seed=seed,
             temperature=temperature,
             top_p=top_p,

@@ -8,13 +8,11 @@ from pathlib import Path
 from pipelines.higgs.assembly import HiggsVoice, Size, warm_up
 from pipelines.higgs.checkpoint import CheckpointError
 from pipelines.higgs.codec import CodecWeightsError
-from pipelines.higgs.codec_config import CodecConfig
 from pipelines.higgs.config import HiggsConfigError
 from pipelines.higgs.loading import load_voice
 from pipelines.higgs.prompt import Preamble
 from pipelines.higgs.reference import ReferenceEncoder, ReferenceRequest
 from pipelines.higgs.reference_audio import ReferenceRefused
-from pipelines.higgs.refusal import Refusal
 from pipelines.higgs.rows import Sampling
 from pipelines.higgs.tokenizer import HiggsTokenizerError
 from pipelines.ports import Progress
@@ -24,7 +22,6 @@ from pipelines.stages.higgs_model import HiggsModel
 from pipelines.types import SpeakRequest, SpeechDelta, StageError
 
 MADE_UP_VOICE = "default"  # the one that the model speaks with where it is given none
-SEED_BITS = 31
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,20 +36,18 @@ class VoiceFile:
 @dataclass(frozen=True, slots=True)
 class HiggsSpeakerOptions:
     """model: the folder of a checkpoint. device: as torch calls it. voices: the first is the
-    default. seed: None: another for each reply. temperature, top_p, top_k: None: the model's own.
-    codec: None: the published one's sizes."""
+    default. seed: None: another for each reply. temperature and the like: None: the model's own.
+    """
 
     model: Path
     device: str = "cpu"
     slots: int = 16
     positions: int = 2048
     voices: tuple[VoiceFile, ...] = ()
-    memory_share: float | None = None
     seed: int | None = None
     temperature: float | None = None
     top_p: float | None = None
     top_k: int | None = None
-    codec: CodecConfig | None = None
 
 
 class HiggsSpeaker(SteppedStage[SpeakRequest, str, SpeechDelta]):
@@ -77,7 +72,6 @@ def load_model(options: HiggsSpeakerOptions, progress: Progress) -> HiggsModel:
             size=Size(options.slots, options.positions),
             device=options.device,
             progress=progress,
-            codec_config=options.codec,
         )
     except (HiggsConfigError, CheckpointError, CodecWeightsError, HiggsTokenizerError) as error:
         message = f"The voice model {options.model}: {error}"

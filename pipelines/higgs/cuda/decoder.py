@@ -19,7 +19,7 @@ from torch import Tensor
 from pipelines.higgs.config import HiggsConfig
 from pipelines.higgs.cuda import packing
 from pipelines.higgs.cuda.graphs import buckets, capture
-from pipelines.higgs.cuda.steps import Step, steps
+from pipelines.higgs.cuda.steps import steps
 from pipelines.higgs.cuda.workspace import State, Workspace
 from pipelines.higgs.parameters import HiggsParameters
 from pipelines.higgs.rope import inverse_frequencies, rope_table
@@ -82,12 +82,13 @@ class CudaDecoder:
             self._work = Workspace.of(config, rows=most, width=self._limits.width, device=device)
             frequencies = inverse_frequencies(config.backbone)
             rope = rope_table(frequencies, positions, device, is_rounded=True)
-            made, self._is_native = steps(
+            # The graphs hold addresses of what the steps own.
+            self._steps, self._is_native = steps(
                 config, parameters, self._state, rope, self._buckets, is_native=is_native
             )
             self._stream = torch.cuda.Stream(device)
             self._idle = [_Exchange.of(most, self._limits) for _ in range(MAX_STEPS_UNDER_WAY)]
-            self._graphs = self._capture(made)
+            self._graphs = self._capture()
         self._under_way: deque[tuple[_Exchange, int]] = deque()
 
     @property
@@ -167,16 +168,16 @@ class CudaDecoder:
         self._graphs.clear()
         self._under_way.clear()
         self._idle.clear()
-        del self._state, self._work
+        del self._state, self._work, self._steps
 
-    def _capture(self, made: dict[int, Step]) -> dict[int, torch.cuda.CUDAGraph]:
+    def _capture(self) -> dict[int, torch.cuda.CUDAGraph]:
         """A graph for each bucket, over rows that touch no slot."""
         packing.fill(self._idle[0].packed)
         self._work.rows.copy_(self._idle[0].rows)
         torch.cuda.synchronize()
         pool = torch.cuda.graph_pool_handle()
         graphs: dict[int, torch.cuda.CUDAGraph] = {}
-        for bucket, step in reversed(made.items()):
+        for bucket, step in reversed(self._steps.items()):
             work = self._work.of_rows(bucket)
             graphs[bucket] = capture(lambda s=step, w=work: s.enqueue(w), self._stream, pool)
         torch.cuda.synchronize()

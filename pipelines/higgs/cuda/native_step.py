@@ -160,6 +160,7 @@ class NativeStep:
             *weights.shape,
             choice.splits,
             choice.stages,
+            choice.members,
             torch.cuda.current_stream().cuda_stream,
         )
         check(error, f"product {product.name} of {len(inputs)} rows")

@@ -53,7 +53,7 @@ def load_v2(
     size: Size,
     device: str,
     progress: Progress,
-    codec_config: CodecConfig | None = None,
+    codec_config: CodecConfig,
 ) -> HiggsVoice:
     """The voice of a v2 checkpoint, with its codec in the folder `codec` within.
 

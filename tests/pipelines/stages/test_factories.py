@@ -64,7 +64,6 @@ def test_a_higgs_voice_of_plain_values(store: Path, monkeypatch: pytest.MonkeyPa
         slots=4,
         positions=512,
         voices=(VoiceFile("anna", Path("a.wav"), "Hi."), VoiceFile("zoe", Path("z.wav"), None)),
-        memory_share=0.4,
         seed=7,
         temperature=0.5,
         top_p=0.9,
@@ -99,7 +98,6 @@ def test_an_sglang_writer_of_plain_values(store: Path, monkeypatch: pytest.Monke
     assert instructions == "Be brief."
     assert options == SGLangOptions(
         model=store / "maker" / "words",
-        memory_share=0.4,
         context_tokens=4096,
         gpu=1,
         running=8,

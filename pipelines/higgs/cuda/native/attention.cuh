@@ -166,6 +166,13 @@ __global__ void __launch_bounds__(THREADS) attend_rows(const Task task) {
     if (tile < tiles) load(tile, started);
     ptx::copies_commit();
   }
+  int limit[2];
+#pragma unroll
+  for (int side = 0; side < 2; side++) {
+    const int query = g + side * 8, row = query / HEADS_OF_ROW;
+    const bool is_there = row < group && query % HEADS_OF_ROW < sharing;
+    limit[side] = is_there ? packed[row * task.packed_width + ROW_POSITION] + 1 : 0;
+  }
   ptx::wait_for_previous();
   for (; started < STAGES; started++) {
     if (first + started * step < tiles) load(first + started * step, started);
@@ -173,12 +180,10 @@ __global__ void __launch_bounds__(THREADS) attend_rows(const Task task) {
   }
 
   uint4 asked[8];
-  int limit[2];
 #pragma unroll
   for (int side = 0; side < 2; side++) {
     const int query = g + side * 8, row = query / HEADS_OF_ROW, of = query % HEADS_OF_ROW;
     const bool is_there = row < group && of < sharing;
-    limit[side] = is_there ? packed[row * task.packed_width + ROW_POSITION] + 1 : 0;
     const __nv_bfloat16* from =
         task.queries +
         (static_cast<size_t>(leader + row) * task.query_heads + head * sharing + of) * DIM;
@@ -204,7 +209,7 @@ __global__ void __launch_bounds__(THREADS) attend_rows(const Task task) {
   ptx::copies_wait<0>();
   __syncthreads();
 
-  // The warps' parts, then the block's in the first one's place, then the cluster's.
+  // The warps' parts, then the block's behind them, then the cluster's.
   Part* parts = reinterpret_cast<Part*>(shared);
   Part& mine = parts[warp];
 #pragma unroll
@@ -220,7 +225,9 @@ __global__ void __launch_bounds__(THREADS) attend_rows(const Task task) {
     if (t == 0) mine.greatest[query] = running.greatest[side], mine.total[query] = total;
   }
   __syncthreads();
+  Part& of_block = parts[WARPS];
   const int column = threadIdx.x;
+#pragma unroll 4
   for (int query = 0; query < group * HEADS_OF_ROW; query++) {
     float greatest = FAINT, total = 0.f, sum = 0.f;
 #pragma unroll
@@ -233,26 +240,33 @@ __global__ void __launch_bounds__(THREADS) attend_rows(const Task task) {
       total += parts[other].total[query] * weight;
       sum += parts[other].sums[query][column] * weight;
     }
-    __syncthreads();
-    parts[0].sums[query][column] = sum;
-    if (column == 0) parts[0].greatest[query] = greatest, parts[0].total[query] = total;
+    of_block.sums[query][column] = sum;
+    if (column == 0) of_block.greatest[query] = greatest, of_block.total[query] = total;
   }
   ptx::cluster_barrier();
-  const uint32_t here = ptx::shared_address(shared);
-  const uint32_t greatest_at = here + offsetof(Part, greatest), total_at = here + offsetof(Part, total);
+  const uint32_t here = ptx::shared_address(&of_block);
   for (int query = split; query < group * HEADS_OF_ROW; query += splits) {
     const int row = query / HEADS_OF_ROW, of = query % HEADS_OF_ROW;
     if (of >= sharing) continue;
-    float greatest = FAINT, total = 0.f, sum = 0.f;
-    for (int other = 0; other < splits; other++) {
-      greatest = fmaxf(greatest, ptx::load_cluster(ptx::address_in(greatest_at, other) + query * 4));
+    float greatests[ptx::MAX_CLUSTER], totals[ptx::MAX_CLUSTER], sums[ptx::MAX_CLUSTER];
+#pragma unroll
+    for (int other = 0; other < ptx::MAX_CLUSTER; other++) {
+      const bool is_there = other < splits;
+      const uint32_t there = ptx::address_in(here, min(other, splits - 1));
+      greatests[other] = ptx::load_cluster(there + offsetof(Part, greatest) + query * 4, is_there);
+      totals[other] = ptx::load_cluster(there + offsetof(Part, total) + query * 4, is_there);
+      sums[other] = ptx::load_cluster(there + (query * PART_PITCH + column) * 4, is_there);
     }
-    for (int other = 0; other < splits; other++) {
-      const float weight = ptx::power_of_two(
-          ptx::load_cluster(ptx::address_in(greatest_at, other) + query * 4) - greatest);
-      total += ptx::load_cluster(ptx::address_in(total_at, other) + query * 4) * weight;
-      sum += ptx::load_cluster(ptx::address_in(here, other) + (query * PART_PITCH + column) * 4) *
-             weight;
+    float greatest = FAINT, total = 0.f, sum = 0.f;
+#pragma unroll
+    for (int other = 0; other < ptx::MAX_CLUSTER; other++) {
+      if (other < splits) greatest = fmaxf(greatest, greatests[other]);
+    }
+#pragma unroll
+    for (int other = 0; other < ptx::MAX_CLUSTER; other++) {
+      const float weight = other < splits ? ptx::power_of_two(greatests[other] - greatest) : 0.f;
+      total += totals[other] * weight;
+      sum += sums[other] * weight;
     }
     const float result = total > 0.f ? sum / total : 0.f;
     task.attended[(static_cast<size_t>(leader + row) * task.query_heads + head * sharing + of) *
@@ -264,6 +278,7 @@ __global__ void __launch_bounds__(THREADS) attend_rows(const Task task) {
 
 template <int STAGES>
 constexpr int SHARED_BYTES =
-    STAGES * TILE_BYTES > sizeof(Part) ? WARPS * STAGES * TILE_BYTES : WARPS * sizeof(Part);
+    WARPS * STAGES * TILE_BYTES > (WARPS + 1) * sizeof(Part) ? WARPS * STAGES * TILE_BYTES
+                                                             : (WARPS + 1) * sizeof(Part);
 
 }  // namespace attention

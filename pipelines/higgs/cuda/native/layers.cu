@@ -59,31 +59,35 @@ bool encode(CUtensorMap* map, const void* matrix, int rows, int depth, int box_r
 
 template <int ROW_TILES, product::Kind KIND>
 int multiply(const void* weights, const void* inputs, const product::Target& target,
-             int weight_rows, int depth, int splits, int stages, void* stream) {
+             int weight_rows, int depth, int splits, int stages, int members, void* stream) {
+  if (ROW_TILES % 2 || weight_rows % (2 * product::TILE_ROWS)) members = 1;  // nothing to halve
   CUtensorMap of_weights, of_inputs;
   if (!encode(&of_weights, weights, weight_rows, depth, product::TILE_ROWS / 2) ||
-      !encode(&of_inputs, inputs, target.rows, depth, ROW_TILES * 8)) {
+      !encode(&of_inputs, inputs, target.rows, depth, ROW_TILES * 8 / members)) {
     return -1;
   }
-  const int tiles = (weight_rows + product::TILE_ROWS - 1) / product::TILE_ROWS;
+  const int rows_of_cluster = product::TILE_ROWS * members;
+  const int clusters = (weight_rows + rows_of_cluster - 1) / rows_of_cluster;
   const int ring = stages * product::STAGE_BYTES<ROW_TILES>;
-  const int parts = 2 * ROW_TILES * 8 * product::PART_PITCH * 4;
+  const int parts = ROW_TILES * 8 * product::PART_PITCH * 4;
   const int bytes = (ring > parts ? ring : parts) + 1024;
-  return launch(product::multiply_rows<ROW_TILES, KIND>, dim3(tiles * splits), product::THREADS,
-                bytes, splits, stream, of_weights, of_inputs, target, depth / product::TILE_DEPTH,
-                stages);
+  return launch(product::multiply_rows<ROW_TILES, KIND>, dim3(clusters * splits * members),
+                product::THREADS, bytes, splits * members, stream, of_weights, of_inputs, target,
+                depth / product::TILE_DEPTH, stages, members);
 }
 
 template <product::Kind KIND>
 int multiply_any(const void* weights, const void* inputs, const product::Target* target,
-                 int weight_rows, int depth, int splits, int stages, void* stream) {
-  if (stages > product::MAX_STAGES || target->rows > product::MAX_ROWS) {
+                 int weight_rows, int depth, int splits, int stages, int members,
+                 void* stream) {
+  if (stages > product::MAX_STAGES || target->rows > product::MAX_ROWS || members > 2) {
     return cudaErrorInvalidValue;
   }
   const int tiles = (target->rows + 7) / 8;
 #define OF_TILES(TILES)                                                                            \
   if (tiles <= TILES)                                                                              \
-  return multiply<TILES, KIND>(weights, inputs, *target, weight_rows, depth, splits, stages, stream)
+  return multiply<TILES, KIND>(weights, inputs, *target, weight_rows, depth, splits, stages,       \
+                               members, stream)
   OF_TILES(1);
   OF_TILES(2);
   OF_TILES(3);
@@ -100,11 +104,12 @@ extern "C" {
 
 int parley_multiply(int kind, const void* weights, const void* inputs,
                     const product::Target* target, int weight_rows, int depth, int splits,
-                    int stages, void* stream) {
+                    int stages, int members, void* stream) {
   using product::Kind;
 #define OF_KIND(KIND)                                                                              \
   case KIND:                                                                                       \
-    return multiply_any<KIND>(weights, inputs, target, weight_rows, depth, splits, stages, stream)
+    return multiply_any<KIND>(weights, inputs, target, weight_rows, depth, splits, stages,         \
+                              members, stream)
   switch (static_cast<Kind>(kind)) {
     OF_KIND(Kind::HEADS);
     OF_KIND(Kind::ADD);

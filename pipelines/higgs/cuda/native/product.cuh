@@ -3,21 +3,22 @@
 // The weights are read once, at the pace of the memory; everything else must hide behind that. A
 // block has 128 weight rows and a part of K; the blocks that share the rows are a cluster and add up
 // in shared memory. One thread keeps a ring of tiles filled by the copy engine: those of the weights
-// before it waits for the previous kernel, so the memory does not idle between two kernels. Eight warps
-// multiply: four groups of 32 weight rows, each on either half of the 64 elements of K in a tile.
+// before it waits for the previous kernel, so the memory does not idle between two kernels. Two
+// warpgroups multiply, each 64 weight rows with all of x: the tensor cores read both from the ring.
 //
 // RMSNorm is not a kernel: who writes the residual stream also writes it times the next norm's
 // weight, and the sum of squares of its 128 columns; who reads multiplies its result by the scale.
 #pragma once
 #include "ptx.cuh"
 #include "rows.cuh"
+#include "wgmma.cuh"
 
 namespace product {
 
 constexpr int TILE_ROWS = 128;
 constexpr int TILE_DEPTH = 64;  // of K: 128 bytes, the copy engine's widest swizzle
 constexpr int WEIGHT_BYTES = TILE_ROWS * TILE_DEPTH * 2;
-constexpr int WARPS = 8;
+constexpr int WARPS = 8;  // two warpgroups, each with 64 of a tile's rows
 constexpr int THREADS = (WARPS + 1) * 32;
 constexpr int MAX_STAGES = 12;
 constexpr int PART_PITCH = TILE_ROWS + 4;  // floats: warps write the parts without bank conflicts
@@ -66,80 +67,120 @@ __device__ __forceinline__ float rounded(float value) {
   return __bfloat162float(__float2bfloat16(value));
 }
 
-// One head of one row, from its 128 products: norm, RoPE, and to its place.
-__device__ __forceinline__ void place_head(const Target& target, int head, int row, int lane,
-                                           float (&y)[4]) {
-  const int* packed = target.packed + row * target.packed_width;
-  const int position = packed[ROW_POSITION];
-  if (position < 0) return;
+__device__ __forceinline__ float4 widened(uint2 bits) {
+  const float2 low = __bfloat1622float2(*reinterpret_cast<const __nv_bfloat162*>(&bits.x));
+  const float2 high = __bfloat1622float2(*reinterpret_cast<const __nv_bfloat162*>(&bits.y));
+  return make_float4(low.x, low.y, high.x, high.y);
+}
+
+__device__ __forceinline__ uint2 narrowed(float4 values) {
+  const __nv_bfloat162 low = __floats2bfloat162_rn(values.x, values.y);
+  const __nv_bfloat162 high = __floats2bfloat162_rn(values.z, values.w);
+  return make_uint2(*reinterpret_cast<const uint32_t*>(&low),
+                    *reinterpret_cast<const uint32_t*>(&high));
+}
+
+// What the end of a row reads beside its sums; it is on its way while the cluster gathers.
+struct Beside {
+  int position;
+  int slot;
+  float4 cos;
+  float4 sin;
+  uint2 norm;
+  uint2 residual;
+};
+
+// A lane has the four columns from 4 * lane on of the tile's 128.
+template <Kind KIND>
+__device__ __forceinline__ Beside read_beside(const Target& target, int tile, int row, int lane) {
+  Beside beside = {};
+  if constexpr (KIND == Kind::HEADS) {
+    const int* packed = target.packed + row * target.packed_width;
+    beside.position = packed[ROW_POSITION];
+    beside.slot = packed[ROW_SLOT];
+    if (beside.position < 0 || tile >= target.query_heads + target.key_heads) return beside;
+    const auto* norm = tile < target.query_heads ? target.query_norm : target.key_norm;
+    beside.norm = reinterpret_cast<const uint2*>(norm)[lane];
+    const int place = beside.position * (TILE_ROWS / 8) + lane % 16;
+    beside.cos = reinterpret_cast<const float4*>(target.cos)[place];
+    beside.sin = reinterpret_cast<const float4*>(target.sin)[place];
+  } else if constexpr (KIND == Kind::ADD) {
+    const size_t place = static_cast<size_t>(row) * target.columns + tile * TILE_ROWS;
+    beside.residual = reinterpret_cast<const uint2*>(target.residual + place)[lane];
+    beside.norm = reinterpret_cast<const uint2*>(target.next_norm + tile * TILE_ROWS)[lane];
+  }
+  return beside;
+}
+
+// One head of one row: norm, RoPE, and to its place.
+__device__ __forceinline__ void place_head(const Target& target, const Beside& beside, int head,
+                                           int row, int lane, float4 y) {
+  if (beside.position < 0) return;
   const bool is_query = head < target.query_heads;
   const bool is_value = head >= target.query_heads + target.key_heads;
   if (!is_value) {
-    const __nv_bfloat16* norm = is_query ? target.query_norm : target.key_norm;
-    float squares = 0.f;
-#pragma unroll
-    for (int i = 0; i < 4; i++) {
-      y[i] = rounded(y[i]);
-      squares += y[i] * y[i];
-    }
-    const float scale = rsqrtf(warp_sum(squares) * (1.f / TILE_ROWS) + target.epsilon);
-#pragma unroll
-    for (int i = 0; i < 4; i++) {
-      y[i] = rounded(rounded(y[i] * scale) * __bfloat162float(norm[lane + 32 * i]));
-    }
-#pragma unroll
-    for (int i = 0; i < 2; i++) {
-      const int place = position * (TILE_ROWS / 2) + lane + 32 * i;
-      const float cos = target.cos[place], sin = target.sin[place];
-      const float first = y[i], second = y[i + 2];
-      y[i] = first * cos - second * sin;
-      y[i + 2] = second * cos + first * sin;
-    }
+    y = make_float4(rounded(y.x), rounded(y.y), rounded(y.z), rounded(y.w));
+    const float squares = warp_sum(y.x * y.x + y.y * y.y + y.z * y.z + y.w * y.w);
+    const float scale = rsqrtf(squares * (1.f / TILE_ROWS) + target.epsilon);
+    const float4 norm = widened(beside.norm);
+    y = make_float4(rounded(rounded(y.x * scale) * norm.x), rounded(rounded(y.y * scale) * norm.y),
+                    rounded(rounded(y.z * scale) * norm.z), rounded(rounded(y.w * scale) * norm.w));
+    // Dimension i turns with dimension i + 64, which is 16 lanes away.
+    const float4 other = make_float4(
+        __shfl_xor_sync(0xffffffffu, y.x, 16), __shfl_xor_sync(0xffffffffu, y.y, 16),
+        __shfl_xor_sync(0xffffffffu, y.z, 16), __shfl_xor_sync(0xffffffffu, y.w, 16));
+    const float sign = lane < 16 ? -1.f : 1.f;
+    y.x = y.x * beside.cos.x + sign * other.x * beside.sin.x;
+    y.y = y.y * beside.cos.y + sign * other.y * beside.sin.y;
+    y.z = y.z * beside.cos.z + sign * other.z * beside.sin.z;
+    y.w = y.w * beside.cos.w + sign * other.w * beside.sin.w;
   }
   __nv_bfloat16* to;
   if (is_query) {
     to = target.out + (static_cast<size_t>(row) * target.query_heads + head) * TILE_ROWS;
   } else {
     const int of = (head - target.query_heads) % target.key_heads;
-    const size_t line = static_cast<size_t>(packed[ROW_SLOT]) * target.key_heads + of;
+    const size_t line = static_cast<size_t>(beside.slot) * target.key_heads + of;
     to = (is_value ? target.values : target.keys) +
-         (line * target.positions + position) * TILE_ROWS;
+         (line * target.positions + beside.position) * TILE_ROWS;
   }
-#pragma unroll
-  for (int i = 0; i < 4; i++) to[lane + 32 * i] = __float2bfloat16(y[i]);
+  reinterpret_cast<uint2*>(to)[lane] = narrowed(y);
 }
 
-// What a warp does with the 128 sums of a row; lane l has those of l, l + 32, l + 64 and l + 96.
+__device__ __forceinline__ float gated(float gate, float up) {
+  return gate / (1.f + __expf(-gate)) * up;
+}
+
+// What a warp does with the 128 sums of a row.
 template <Kind KIND>
-__device__ __forceinline__ void finish_row(const Target& target, int tile, int row, int lane,
-                                           float (&y)[4]) {
+__device__ __forceinline__ void finish_row(const Target& target, const Beside& beside, int tile,
+                                           int row, int lane, float4 y) {
   const size_t line = static_cast<size_t>(row) * target.columns;
   if constexpr (KIND == Kind::HEADS) {
-    place_head(target, tile, row, lane, y);
+    place_head(target, beside, tile, row, lane, y);
   } else if constexpr (KIND == Kind::GATE) {
-#pragma unroll
-    for (int i = 0; i < 2; i++) {
-      const float gated = y[i] / (1.f + __expf(-y[i])) * y[i + 2];
-      target.out[line + tile * (TILE_ROWS / 2) + lane + 32 * i] = __float2bfloat16(gated);
-    }
+    const float4 up = make_float4(
+        __shfl_down_sync(0xffffffffu, y.x, 16), __shfl_down_sync(0xffffffffu, y.y, 16),
+        __shfl_down_sync(0xffffffffu, y.z, 16), __shfl_down_sync(0xffffffffu, y.w, 16));
+    if (lane >= 16) return;
+    reinterpret_cast<uint2*>(target.out + line + tile * (TILE_ROWS / 2))[lane] = narrowed(
+        make_float4(gated(y.x, up.x), gated(y.y, up.y), gated(y.z, up.z), gated(y.w, up.w)));
   } else if constexpr (KIND == Kind::LOGITS) {
+    const int column = tile * TILE_ROWS + 4 * lane;
+    const float values[4] = {y.x, y.y, y.z, y.w};
 #pragma unroll
     for (int i = 0; i < 4; i++) {
-      const int column = tile * TILE_ROWS + lane + 32 * i;
-      if (column < target.columns) target.out[line + column] = __float2bfloat16(y[i]);
+      if (column + i < target.columns) target.out[line + column + i] = __float2bfloat16(values[i]);
     }
   } else {
-    float squares = 0.f;
-#pragma unroll
-    for (int i = 0; i < 4; i++) {
-      const int column = tile * TILE_ROWS + lane + 32 * i;
-      const float sum = rounded(__bfloat162float(target.residual[line + column]) + rounded(y[i]));
-      squares += sum * sum;
-      target.residual[line + column] = __float2bfloat16(sum);
-      const float norm = __bfloat162float(target.next_norm[column]);
-      target.scaled[line + column] = __float2bfloat16(sum * norm);
-    }
-    squares = warp_sum(squares);
+    const float4 residual = widened(beside.residual), norm = widened(beside.norm);
+    y = make_float4(rounded(residual.x + rounded(y.x)), rounded(residual.y + rounded(y.y)),
+                    rounded(residual.z + rounded(y.z)), rounded(residual.w + rounded(y.w)));
+    const size_t place = line + tile * TILE_ROWS;
+    reinterpret_cast<uint2*>(target.residual + place)[lane] = narrowed(y);
+    reinterpret_cast<uint2*>(target.scaled + place)[lane] =
+        narrowed(make_float4(y.x * norm.x, y.y * norm.y, y.z * norm.z, y.w * norm.w));
+    const float squares = warp_sum(y.x * y.x + y.y * y.y + y.z * y.z + y.w * y.w);
     if (lane == 0) target.next_squares[tile * MAX_ROWS + row] = squares;
   }
 }
@@ -152,9 +193,8 @@ template <int ROW_TILES, Kind KIND>
 __global__ void __launch_bounds__(THREADS, ROW_TILES <= 2 ? 3 : 2)
     multiply_rows(const __grid_constant__ CUtensorMap weights,
                   const __grid_constant__ CUtensorMap inputs, const Target target, int chunks,
-                  int stages) {
+                  int stages, int members) {
   constexpr int BYTES = STAGE_BYTES<ROW_TILES>;
-  constexpr int AT_ONCE = ROW_TILES > 4 ? 2 : ROW_TILES;  // inputs in registers
   extern __shared__ uint8_t unaligned[];
   __shared__ uint64_t barriers[2 * MAX_STAGES];
   __shared__ float scales[MAX_ROWS];
@@ -162,18 +202,20 @@ __global__ void __launch_bounds__(THREADS, ROW_TILES <= 2 ? 3 : 2)
   const uint32_t full = ptx::shared_address(barriers);
   const uint32_t empty = full + MAX_STAGES * 8;
   const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
-  const int splits = ptx::cluster_size(), split = ptx::cluster_rank();
-  const int tile = blockIdx.x / splits;
+  const int splits = ptx::cluster_size() / members, rank = ptx::cluster_rank();
+  const int split = rank / members, member = rank % members;
+  const int tile = blockIdx.x / ptx::cluster_size() * members + member;
   const int first = chunks * split / splits, count = chunks * (split + 1) / splits - first;
 
   if (threadIdx.x == 0) {
     for (int stage = 0; stage < stages; stage++) {
       ptx::barrier_init(full + stage * 8, 1);
-      ptx::barrier_init(empty + stage * 8, WARPS);
+      ptx::barrier_init(empty + stage * 8, WARPS / 4 * members);
     }
     ptx::fence_barrier_init();
   }
   __syncthreads();
+  if (members > 1) ptx::cluster_barrier();
   ptx::launch_next();
 
   if (warp == WARPS) {
@@ -191,8 +233,15 @@ __global__ void __launch_bounds__(THREADS, ROW_TILES <= 2 ? 3 : 2)
         ptx::load_box(place + WEIGHT_BYTES / 2, &weights, column, lower, barrier, once);
       };
       auto load_inputs = [&](int chunk, int stage) {
-        ptx::load_box(ring + stage * BYTES + WEIGHT_BYTES, &inputs,
-                      (first + chunk) * TILE_DEPTH, 0, full + stage * 8, often);
+        const uint32_t place = ring + stage * BYTES + WEIGHT_BYTES, barrier = full + stage * 8;
+        const int column = (first + chunk) * TILE_DEPTH;
+        if (members == 1) {
+          ptx::load_box(place, &inputs, column, 0, barrier, often);
+        } else {
+          const int row = member * ROW_TILES * 8 / members;
+          const uint16_t both = 3u << (rank - member);
+          ptx::load_box_for(place + row * TILE_DEPTH * 2, &inputs, column, row, barrier, often, both);
+        }
       };
       const int ahead = min(count, stages);
       for (int chunk = 0; chunk < ahead; chunk++) load_weights(chunk, chunk);
@@ -218,76 +267,66 @@ __global__ void __launch_bounds__(THREADS, ROW_TILES <= 2 ? 3 : 2)
       const float mean = warp_sum(squares) * target.inverse_hidden;
       if (lane == 0) scales[row] = target.part_count ? rsqrtf(mean + target.epsilon) : 1.f;
     }
-    const int group = warp / 2, half = warp % 2;
-    const int g = lane / 4, t = lane % 4;
-    // Lane t takes the 8 elements of K of one 16-byte chunk, for weights and inputs alike: the order
-    // of a sum is free, and so fragments are read 16 bytes at a time, and without bank conflicts.
-    const uint32_t within = g * 128 + (((2 * t + half) ^ g) << 4);
-    float sums[2][ROW_TILES][4] = {};
+    const int group = warp / 4;
+    float sums[ROW_TILES][4] = {};
     int stage = 0, parity = 0;
     for (int chunk = 0; chunk < count; chunk++) {
       ptx::barrier_wait(full + stage * 8, parity);
-      const uint32_t place = ring + stage * BYTES + within;
-      uint4 upper[2], lower[2];
+      const uint32_t place = ring + stage * BYTES;
+      const uint64_t weight = wgmma::describe(place + group * (WEIGHT_BYTES / 2));
+      const uint64_t input = wgmma::describe(place + WEIGHT_BYTES);
+      wgmma::fence();
 #pragma unroll
-      for (int i = 0; i < 2; i++) {
-        upper[i] = ptx::load_shared_16(place + (group * 32 + i * 16) * 128);
-        lower[i] = ptx::load_shared_16(place + (group * 32 + i * 16 + 8) * 128);
+      for (int step = 0; step < TILE_DEPTH / 16; step++) {
+        wgmma::multiply<ROW_TILES>(sums, weight + 2 * step, input + 2 * step);
       }
-#pragma unroll
-      for (int from = 0; from < ROW_TILES; from += AT_ONCE) {
-        uint4 input[AT_ONCE];
-#pragma unroll
-        for (int n = 0; n < AT_ONCE; n++) {
-          input[n] = ptx::load_shared_16(place + WEIGHT_BYTES + (from + n) * 1024);
-        }
-#pragma unroll
-        for (int i = 0; i < 2; i++) {
-#pragma unroll
-          for (int n = 0; n < AT_ONCE; n++) {
-            ptx::multiply(sums[i][from + n], upper[i].x, lower[i].x, upper[i].y, lower[i].y,
-                          input[n].x, input[n].y);
-            ptx::multiply(sums[i][from + n], upper[i].z, lower[i].z, upper[i].w, lower[i].w,
-                          input[n].z, input[n].w);
-          }
-        }
+      wgmma::commit();
+      wgmma::wait<0>();
+      if (threadIdx.x % 128 == 0) {
+        ptx::barrier_arrive(empty + stage * 8);
+        if (members > 1) ptx::barrier_arrive_in_cluster(ptx::address_in(empty + stage * 8, rank ^ 1));
       }
-      __syncwarp();
-      if (lane == 0) ptx::barrier_arrive(empty + stage * 8);
       if (++stage == stages) stage = 0, parity ^= 1;
     }
-    __syncthreads();  // the ring's memory now holds the parts: [half][row][weight row]
-    float* parts = reinterpret_cast<float*>(unaligned + (ring - ptx::shared_address(unaligned)));
-    float* mine = parts + half * ROW_TILES * 8 * PART_PITCH + group * 32 + g;
+    __syncthreads();  // the ring's memory now holds the sums: [row][weight row]
+    float* gathered = reinterpret_cast<float*>(unaligned + (ring - ptx::shared_address(unaligned)));
+    float* mine = gathered + warp * 16 + lane / 4;
 #pragma unroll
-    for (int i = 0; i < 2; i++) {
+    for (int n = 0; n < ROW_TILES; n++) {
 #pragma unroll
-      for (int n = 0; n < ROW_TILES; n++) {
-#pragma unroll
-        for (int c = 0; c < 4; c++) {
-          mine[(n * 8 + 2 * t + c % 2) * PART_PITCH + i * 16 + c / 2 * 8] = sums[i][n][c];
-        }
+      for (int c = 0; c < 4; c++) {
+        mine[(n * 8 + lane % 4 * 2 + c % 2) * PART_PITCH + c / 2 * 8] = sums[n][c];
       }
     }
   }
 
+  // A row's sums are gathered, and finished, by one warp of the cluster.
+  int row = warp < WARPS ? split + splits * warp : target.rows;
+  Beside beside = {};
+  if (row < target.rows) beside = read_beside<KIND>(target, tile, row, lane);
   ptx::cluster_barrier();
-  if (warp < WARPS) {
-    for (int row = split + splits * warp; row < target.rows; row += splits * WARPS) {
-      float y[4] = {};
-      const uint32_t place = ring + (row * PART_PITCH + lane) * 4;
-      for (int other = 0; other < splits; other++) {
-        const uint32_t there = ptx::address_in(place, other);
+  while (row < target.rows) {
+    const uint32_t place = ring + (row * PART_PITCH + 4 * lane) * 4;
+    float4 part[ptx::MAX_CLUSTER];
 #pragma unroll
-        for (int i = 0; i < 4; i++) {
-          y[i] += ptx::load_cluster(there + 128 * i) +
-                  ptx::load_cluster(there + 128 * i + ROW_TILES * 8 * PART_PITCH * 4);
-        }
-      }
-#pragma unroll
-      for (int i = 0; i < 4; i++) y[i] *= scales[row];
-      finish_row<KIND>(target, tile, row, lane, y);
+    for (int other = 0; other < ptx::MAX_CLUSTER; other++) {
+      const int block = min(other, splits - 1) * members + member;
+      const uint32_t there = ptx::address_in(place, block);
+      part[other] = ptx::load_cluster_16(there, other < splits);
     }
+    float4 y = make_float4(0.f, 0.f, 0.f, 0.f);
+#pragma unroll
+    for (int other = 0; other < ptx::MAX_CLUSTER; other++) {
+      y.x += part[other].x;
+      y.y += part[other].y;
+      y.z += part[other].z;
+      y.w += part[other].w;
+    }
+    const float scale = scales[row];
+    y = make_float4(y.x * scale, y.y * scale, y.z * scale, y.w * scale);
+    finish_row<KIND>(target, beside, tile, row, lane, y);
+    row += splits * WARPS;
+    if (row < target.rows) beside = read_beside<KIND>(target, tile, row, lane);
   }
   ptx::cluster_barrier();  // no block leaves while another reads its sums
 }

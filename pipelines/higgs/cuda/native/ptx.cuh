@@ -7,6 +7,8 @@
 
 namespace ptx {
 
+constexpr int MAX_CLUSTER = 8;  // blocks, on every GPU that has clusters
+
 // The next kernel of the chain may start its prologue: everything before its own `wait_for_previous`.
 __device__ __forceinline__ void launch_next() {
   asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
@@ -40,6 +42,12 @@ __device__ __forceinline__ void barrier_arrive(uint32_t barrier) {
   asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(barrier) : "memory");
 }
 
+// At a barrier of any block of the cluster; see `address_in`.
+__device__ __forceinline__ void barrier_arrive_in_cluster(uint32_t barrier) {
+  asm volatile("mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%0];" ::"r"(barrier)
+               : "memory");
+}
+
 __device__ __forceinline__ void barrier_wait(uint32_t barrier, uint32_t parity) {
   asm volatile(
       "{\n"
@@ -59,6 +67,17 @@ __device__ __forceinline__ void load_box(uint32_t target, const CUtensorMap* map
       "cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes.L2::cache_hint"
       " [%0], [%1, {%2, %3}], [%4], %5;" ::"r"(target),
       "l"(map), "r"(column), "r"(row), "r"(barrier), "l"(policy)
+      : "memory");
+}
+
+// The same to the same place in each block of the cluster whose bit is set, and to its barrier there.
+__device__ __forceinline__ void load_box_for(uint32_t target, const CUtensorMap* map, int column,
+                                             int row, uint32_t barrier, uint64_t policy,
+                                             uint16_t blocks) {
+  asm volatile(
+      "cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes"
+      ".multicast::cluster.L2::cache_hint [%0], [%1, {%2, %3}], [%4], %5, %6;" ::"r"(target),
+      "l"(map), "r"(column), "r"(row), "r"(barrier), "h"(blocks), "l"(policy)
       : "memory");
 }
 
@@ -145,9 +164,37 @@ __device__ __forceinline__ uint32_t address_in(uint32_t address, uint32_t rank) 
   return result;
 }
 
-__device__ __forceinline__ float load_cluster(uint32_t address) {
+// Zero if `is_there` is not set: without a branch, so that many such loads are under way at once.
+__device__ __forceinline__ float load_cluster(uint32_t address, bool is_there) {
   float value;
-  asm volatile("ld.shared::cluster.f32 %0, [%1];" : "=f"(value) : "r"(address) : "memory");
+  asm volatile(
+      "{\n"
+      ".reg .pred there;\n"
+      "setp.ne.u32 there, %2, 0;\n"
+      "mov.f32 %0, 0f00000000;\n"
+      "@there ld.shared::cluster.f32 %0, [%1];\n"
+      "}\n"
+      : "=f"(value)
+      : "r"(address), "r"(static_cast<uint32_t>(is_there))
+      : "memory");
+  return value;
+}
+
+__device__ __forceinline__ float4 load_cluster_16(uint32_t address, bool is_there) {
+  float4 value;
+  asm volatile(
+      "{\n"
+      ".reg .pred there;\n"
+      "setp.ne.u32 there, %5, 0;\n"
+      "mov.f32 %0, 0f00000000;\n"
+      "mov.f32 %1, 0f00000000;\n"
+      "mov.f32 %2, 0f00000000;\n"
+      "mov.f32 %3, 0f00000000;\n"
+      "@there ld.shared::cluster.v4.f32 {%0, %1, %2, %3}, [%4];\n"
+      "}\n"
+      : "=f"(value.x), "=f"(value.y), "=f"(value.z), "=f"(value.w)
+      : "r"(address), "r"(static_cast<uint32_t>(is_there))
+      : "memory");
   return value;
 }
 

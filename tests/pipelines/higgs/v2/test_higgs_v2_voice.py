@@ -30,21 +30,18 @@ SIZE = Size(streams=2, positions=700)
 @pytest.fixture(scope="module")
 def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     codec = random_codec(tiny_codec_config()).state_dict()
+    sizes = tiny_codec_config().section()
     folders = {member.name: tmp_path_factory.mktemp(member.name) for member in (V3, V2)}
-    write_v3(folders[V3.name], tiny_config(), seed=3, typical_rows=25, codec=codec)
+    write_v3(folders[V3.name], tiny_config() | sizes, seed=3, typical_rows=25, codec=codec)
     parameters = random_parameters(CONFIG, "cpu", torch.float32, seed=2)
-    write_checkpoint(folders[V2.name], PUBLISHED, parameters, is_converted=False, codec=codec)
+    write_checkpoint(
+        folders[V2.name], PUBLISHED | sizes, parameters, is_converted=False, codec=codec
+    )
     return folders
 
 
 def voice_of(folder: Path) -> HiggsVoice:
-    return load_voice(
-        folder,
-        size=SIZE,
-        device="cpu",
-        progress=lambda _: None,
-        codec_config=tiny_codec_config(),
-    )
+    return load_voice(folder, size=SIZE, device="cpu", progress=lambda _: None)
 
 
 def say(voice: HiggsVoice, preamble: Preamble, slot: int, *texts: str) -> tuple[Samples, int]:
