@@ -16,6 +16,8 @@ PIP    := $(BIN)/python -m pip --disable-pip-version-check
 SERVE  := $(VENV)/.serve-installed
 DEV    := $(VENV)/.dev-installed
 WITH_TORCH := $(if $(TORCH),$(VENV)/.torch-installed)
+# What a configuration with the Higgs voice needs beside the rest.
+ON_GPU := $(if $(findstring higgs,$(CONFIG)),$(VENV)/.gpu-installed)
 SDK_PYTHON := $(VENV)/.sdk-python-installed
 SDK_NODE   := tests/sdk/node/node_modules/.package-lock.json
 # Node comes with the type checker's package: a machine needs none of its own.
@@ -27,7 +29,7 @@ LOCK   := $(BIN)/pip-compile --quiet --no-header --no-annotate --strip-extras --
 
 .PHONY: serve test sdks lint format bench lock clean
 
-serve: $(SERVE)
+serve: $(SERVE) $(ON_GPU)
 	@$(BIN)/parley models fetch --config "$(CONFIG)"
 	@exec $(BIN)/parley serve "$(CONFIG)" --host $(HOST) --port $(PORT)
 
@@ -89,6 +91,12 @@ $(SERVE): configs/locks/serve.txt pyproject.toml | $(VENV)/.made
 	@echo "Installing what the server needs (about 140 MB, once) ..."
 	@$(PIP) install --quiet --require-hashes --requirement configs/locks/serve.txt
 	@PYTHONWARNINGS=ignore $(PIP) install --quiet --no-deps --editable .
+	@touch $@
+
+# Not locked: each release of sglang pins the torch that fits it.
+$(VENV)/.gpu-installed: pyproject.toml | $(SERVE)
+	@echo "Installing torch and SGLang for the GPU (several GB, once) ..."
+	@$(PIP) install --quiet --editable '.[higgs,sglang]'
 	@touch $@
 
 $(DEV): configs/locks/dev.txt configs/locks/serve.txt pyproject.toml | $(VENV)/.made

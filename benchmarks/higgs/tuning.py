@@ -1,24 +1,24 @@
-"""Find how the decoder's kernels best split their work on this GPU: what goes into `choices.py`.
+"""Find how the decoder's kernels best split their work on this GPU: the table choices.json.
 
 One kernel's choice is varied at a time, in the whole step: kernels start while the one before them
-ends, so what is best for one alone need not be best in its place. Prints the table to copy.
+ends, so what is best for one alone need not be best in its place. `--write` replaces the table.
 """
 
 from __future__ import annotations
 
 import json
 from dataclasses import astuple
-from pathlib import Path
 
 import torch
 
 from benchmarks import options
-from benchmarks.higgs.decode import CONTEXT, running
+from benchmarks.higgs.decode import running
 from benchmarks.higgs.timing import gpu_ms
+from benchmarks.report import print_table, write_json
 from pipelines.higgs.config import HiggsConfig
 from pipelines.higgs.cuda import packing
-from pipelines.higgs.cuda.choices import MAX_SPLITS, Choice, Choices, Work, choices
-from pipelines.higgs.cuda.graphs import BUCKETS, capture
+from pipelines.higgs.cuda.choices import MAX_SPLITS, TABLE, Choice, Choices, Work, choices
+from pipelines.higgs.cuda.graphs import capture
 from pipelines.higgs.cuda.native import load_library
 from pipelines.higgs.cuda.native_step import MAX_ROWS, NativeStep
 from pipelines.higgs.cuda.workspace import State, Workspace
@@ -27,17 +27,16 @@ from pipelines.higgs.rope import inverse_frequencies, rope_table
 from pipelines.higgs.rows import RowBatch
 from pipelines.higgs.synthetic import full_config, random_parameters
 
-SPLITS = {
-    Work.QKV: (2, 4),
-    Work.ATTENTION: (1, 2, 4, 8),
-    Work.OUT: (2, 4, 8),
-    Work.GATE_UP: (1, 2),
-    Work.DOWN: (4, 8),
-    Work.HEAD: (2, 4),
+ROWS = (1, 4, 8, 16, 32, 64)
+POSSIBLE = {
+    Work.QKV: ((2, 4, 8), (3, 4, 5, 6)),
+    Work.ATTENTION: ((1, 2, 4, MAX_SPLITS), (2, 3, 4)),
+    Work.OUT: ((2, 4, 8), (3, 4, 5, 6)),
+    Work.GATE_UP: ((1, 2), (3, 4, 5, 6)),
+    Work.DOWN: ((4, 8), (3, 4, 5, 6)),
+    Work.HEAD: ((2, 4), (3, 6)),
 }
-STAGES = (3, 4, 6)
-SHARING_ROWS = 16  # from so many on, inputs are worth sharing between blocks
-PASSES = 2
+PASSES = 2  # what is best for one may change with what was found for the others
 POSITIONS = 640
 LEAST_GAIN = 0.002  # of a step; below it lies the noise
 
@@ -58,8 +57,8 @@ class Bench:
         self._library = load_library(device)
         self._stream = torch.cuda.Stream()
 
-    def step_ms(self, rows: int, chosen: Choices) -> float | None:
-        """None where a choice cannot be launched."""
+    def step_ms(self, rows: int, chosen: Choices) -> float:
+        """Infinite where a choice cannot be launched."""
         packed = torch.zeros((rows, self._limits.width), dtype=torch.int32)
         batch = RowBatch.of(running(rows), self._limits.codebooks)
         packing.pack(batch, packed.numpy(), self._limits)
@@ -79,49 +78,44 @@ class Bench:
                 lambda: step.enqueue(work), self._stream, torch.cuda.graph_pool_handle()
             )
         except RuntimeError:
-            return None
+            return float("inf")
         with torch.cuda.stream(self._stream):
             return gpu_ms(graph.replay, repeats=8, rounds=3)
 
 
-def best_choices(bench: Bench, rows: int, start: Choices) -> tuple[Choices, float]:
-    """One kernel after the other, each at its best beside what was found for those before."""
-    found, least = dict(start), bench.step_ms(rows, start) or float("inf")
+def best_choices(bench: Bench, rows: int) -> tuple[Choices, float]:
+    """One kernel after the other, each at its best beside what was found for the others."""
+    found = dict(choices(rows))
+    least = bench.step_ms(rows, found)
     for work in [*Work] * PASSES:
-        for choice in _possible(work, rows):
+        splits_of, stages_of = POSSIBLE[work]
+        for choice in [Choice(splits, stages) for splits in splits_of for stages in stages_of]:
             step_ms = bench.step_ms(rows, {**found, work: choice})
-            if step_ms is not None and step_ms < least * (1 - LEAST_GAIN):
+            if step_ms < least * (1 - LEAST_GAIN):
                 found[work], least = choice, step_ms
     return found, least
 
 
-def _possible(work: Work, rows: int) -> list[Choice]:
-    is_shared = rows >= SHARING_ROWS and work is not Work.ATTENTION
-    return [
-        Choice(splits, stages, members)
-        for splits in SPLITS[work]
-        for stages in STAGES
-        for members in ((1, 2) if is_shared else (1,))
-        if splits * members <= MAX_SPLITS
-    ]
-
-
 def main() -> None:
     made = options.parser(__doc__)
-    made.add_argument("--rows", type=int, nargs="*", help="the steps to tune for")
+    made.add_argument("--rows", type=int, nargs="*", default=ROWS, help="the steps to tune for")
+    made.add_argument("--write", action="store_true", help="replace the table")
     chosen = made.parse_args()
     config = HiggsConfig.of(full_config())
     bench = Bench(config, random_parameters(config, "cuda", torch.bfloat16, seed=1))
-    wanted = chosen.rows or [bucket for bucket in BUCKETS if bucket <= MAX_ROWS]
-    table: dict[int, dict[str, object]] = {}
-    for rows in wanted:
-        before = bench.step_ms(rows, choices(rows))
-        found, step_ms = best_choices(bench, rows, choices(rows))
-        named = {work.name: astuple(found[work]) for work in Work}
-        table[rows] = {"step_ms": step_ms, "before_ms": before, **named}
-        print(f"{rows} rows behind {CONTEXT}: {json.dumps(table[rows])}", flush=True)
-    if chosen.json:
-        Path(chosen.json).write_text(json.dumps(table, indent=1) + "\n")
+    table: dict[str, dict[str, tuple[int, ...]]] = {}
+    times: dict[str, float] = {}
+    for rows in chosen.rows:
+        found, times[str(rows)] = best_choices(bench, rows)
+        table[str(rows)] = {work.name: astuple(found[work]) for work in Work}
+    print_table(
+        ("rows", "step ms", *(work.name for work in Work)),
+        [(rows, times[rows], *table[rows].values()) for rows in table],
+    )
+    if chosen.write:
+        lines = [f' "{rows}": {json.dumps(of_rows)}' for rows, of_rows in table.items()]
+        TABLE.write_text("{\n" + ",\n".join(lines) + "\n}\n")
+    write_json("higgs_tuning", {"choices": table, "step_ms": times}, chosen.json)
 
 
 if __name__ == "__main__":

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import io
 
-import av
-import av.error
 import numpy as np
 import numpy.typing as npt
 import soundfile
@@ -68,6 +66,8 @@ def _decode(data: bytes, field: str) -> tuple[Samples, int]:
         return _decode_by_soundfile(data, field)
     except soundfile.LibsndfileError:
         pass
+    import av.error  # tens of megabytes that only these recordings need
+
     try:
         return _decode_by_av(data, field)
     except (av.error.FFmpegError, IndexError, ValueError) as error:
@@ -86,6 +86,8 @@ def _decode_by_soundfile(data: bytes, field: str) -> tuple[Samples, int]:
 
 
 def _decode_by_av(data: bytes, field: str) -> tuple[Samples, int]:
+    import av
+
     planar = av.AudioResampler(format="fltp")
     pieces: list[npt.NDArray[np.float32]] = []
     count, rate_hz = 0, CODEC_RATE_HZ

@@ -1,4 +1,4 @@
-"""Whisper on CTranslate2 with a window as short as the audio allows.
+"""Whisper with a window as short as the audio allows, on whichever engine runs the network.
 
 The encoder takes a spectrogram that is shorter than the 30 s it was trained on. A window of 10 s is
 four times cheaper at the same word error rate; one that ends right after the speech makes the
@@ -9,15 +9,14 @@ text, the full one is tried too.
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
+import numpy.typing as npt
 
 from pipelines.stages.mel import HOP_SAMPLES, log_mel
-from pipelines.stages.openmp import import_sleeping
 from pipelines.stages.whisper_vocabulary import Vocabulary
 from pipelines.types import HEARING_RATE_HZ, Samples
 
@@ -60,73 +59,111 @@ class Hearing:
         )
 
 
+@dataclass(frozen=True, slots=True)
+class Decoded:
+    """tokens: those written, with or without the end. log_probability: mean per token, the end
+    included. no_speech: the probability, at the start of the transcript, that nobody speaks."""
+
+    tokens: Sequence[int]
+    log_probability: float
+    no_speech: float
+
+
+class WhisperEngine(Protocol):
+    """What runs the network. Blocking; one call at a time."""
+
+    @property
+    def vocabulary(self) -> Vocabulary: ...
+
+    @property
+    def bands(self) -> int:
+        """Of the spectrogram."""
+        ...
+
+    @property
+    def is_multilingual(self) -> bool: ...
+
+    def encode(self, features: npt.NDArray[np.float32]) -> Any:
+        """features: [bands, frames], an even number of frames, at most those of 30 s."""
+        ...
+
+    def detect_language(self, encoded: Any) -> int | None:
+        """The marker of the most likely language."""
+        ...
+
+    def decode(
+        self, encoded: Any, start: Sequence[int], limit_tokens: int, pause: Callable[[], None]
+    ) -> Decoded:
+        """The most likely token each time, until the end or the limit.
+
+        start: what precedes the text. pause: called between tokens where the engine can; what it
+        raises passes through.
+        """
+        ...
+
+
 class WhisperModel:
-    """Blocking. One call at a time.
+    """Blocking. One call at a time."""
 
-    gpu: the number of the card that it runs on; None: the CPU. Raises RuntimeError or ValueError.
-    """
+    def __init__(self, engine: WhisperEngine) -> None:
+        self._engine = engine
+        self._vocabulary = engine.vocabulary
 
-    def __init__(self, folder: Path, threads: int, gpu: int | None = None) -> None:
-        self._library = import_sleeping("ctranslate2")
-        self._model = self._library.models.Whisper(
-            str(folder),
-            device="cpu" if gpu is None else "cuda",
-            device_index=gpu or 0,
-            compute_type="int8" if gpu is None else "float16",
-            intra_threads=threads,
-            inter_threads=1,
-        )
-        self._vocabulary = Vocabulary(folder / "vocabulary.txt")
-
-    def hear(self, audio: Samples, language: str | None, prompt: str = "") -> Iterator[Hearing]:
+    def hear(
+        self,
+        audio: Samples,
+        language: str | None,
+        prompt: str = "",
+        pause: Callable[[], None] = lambda: None,
+    ) -> Iterator[Hearing]:
         """One hearing of at most 30 s of audio, and a second one if the first is doubtful.
 
-        language: ISO 639-1; None: the model decides. The last hearing is the best one.
+        language: ISO 639-1; None: the model decides. prompt: likely words. pause: called before
+        each long step; what it raises passes through. The last hearing is the best one.
         """
         duration_s = len(audio) / HEARING_RATE_HZ
         window_s = min(FULL_WINDOW_S, max(SHORT_WINDOW_S, duration_s + SILENCE_AFTER_S))
-        first = self._hear(audio, window_s, language, prompt)
+        first = self._hear(audio, window_s, language, prompt, pause)
         yield first
         if not first.doubtful or window_s == FULL_WINDOW_S:
             return
-        second = self._hear(audio, FULL_WINDOW_S, language, "")
+        second = self._hear(audio, FULL_WINDOW_S, language, "", pause)
         yield first if _better(first, second) else second
 
-    def _hear(self, audio: Samples, window_s: float, language: str | None, prompt: str) -> Hearing:
+    def _hear(
+        self,
+        audio: Samples,
+        window_s: float,
+        language: str | None,
+        prompt: str,
+        pause: Callable[[], None],
+    ) -> Hearing:
+        pause()
         duration_s = len(audio) / HEARING_RATE_HZ
         units = int(window_s * HEARING_RATE_HZ) // WINDOW_UNIT_SAMPLES
         window = np.zeros(units * WINDOW_UNIT_SAMPLES, np.float32)
         heard = audio[: len(window)]
         window[: len(heard)] = heard
-        features = np.ascontiguousarray(log_mel(window)[None])
-        encoded = self._model.encode(self._library.StorageView.from_array(features))
+        encoded = self._engine.encode(log_mel(window, self._engine.bands))
         start = [*self._context(prompt), *self._start(encoded, language)]
         limit_tokens = TOKENS_AT_LEAST + int(duration_s * TOKENS_PER_S)
-        result = self._model.generate(
-            encoded,
-            [start],
-            beam_size=1,
-            max_length=len(start) + limit_tokens,
-            return_scores=True,
-            return_no_speech_prob=True,
-        )[0]
-        text = self._vocabulary.decode(result.sequences_ids[0]).strip()
+        decoded = self._engine.decode(encoded, start, limit_tokens, pause)
+        text = self._vocabulary.decode(decoded.tokens).strip()
         raw = text.encode()
         return Hearing(
             text=text,
             duration_s=duration_s,
-            log_probability=result.scores[0],
-            no_speech=result.no_speech_prob,
+            log_probability=decoded.log_probability,
+            no_speech=decoded.no_speech,
             compression=len(raw) / len(zlib.compress(raw)) if raw else 0.0,
         )
 
     def _start(self, encoded: Any, language: str | None) -> list[int]:
-        if not self._model.is_multilingual:
+        if not self._engine.is_multilingual:
             return self._markers("startoftranscript", "notimestamps")
         chosen = None if language is None else self._vocabulary.special(language)
         if chosen is None:
-            guesses = self._model.detect_language(encoded)[0]
-            chosen = self._vocabulary.special(guesses[0][0].strip("<|>"))
+            chosen = self._engine.detect_language(encoded)
         marker = [] if chosen is None else [chosen]
         return [
             *self._markers("startoftranscript"),

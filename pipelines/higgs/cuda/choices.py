@@ -1,13 +1,18 @@
 """How the kernels split their work, by the number of rows of the step.
 
-Measured on an H200 by `python -m benchmarks.higgs.tuning`.
+The figures are in choices.json, measured on an H200 by `python -m benchmarks.higgs.tuning`.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import IntEnum
+from functools import cache
+from pathlib import Path
+
+TABLE = Path(__file__).with_name("choices.json")
 
 
 class Kind(IntEnum):
@@ -33,49 +38,27 @@ class Work(IntEnum):
 @dataclass(frozen=True, slots=True)
 class Choice:
     """splits: how many blocks share a piece of work, a cluster; stages: how many tiles are on
-    their way to each at once (products) or to each warp (attention); members: 2 where two blocks
-    with weight rows of their own share what they read of the inputs, in the same cluster."""
+    their way to each at once (products) or to each warp (attention)."""
 
     splits: int
     stages: int
-    members: int = 1
 
 
 Choices = Mapping[Work, Choice]
 
 MAX_SPLITS = 8  # a portable cluster
 
-_FEW = {
-    Work.QKV: Choice(4, 6),
-    Work.ATTENTION: Choice(8, 2),
-    Work.OUT: Choice(8, 6),
-    Work.GATE_UP: Choice(2, 4),
-    Work.DOWN: Choice(4, 6),
-    Work.HEAD: Choice(4, 3),
-}
-_SOME = {
-    Work.QKV: Choice(4, 4),
-    Work.ATTENTION: Choice(2, 2),
-    Work.OUT: Choice(8, 4),
-    Work.GATE_UP: Choice(1, 4),
-    Work.DOWN: Choice(8, 4),
-    Work.HEAD: Choice(4, 3),
-}
-
-# The last number of rows that a set of choices is for.
-_BY_ROWS: tuple[tuple[int, Choices], ...] = (
-    (8, _FEW),
-    (32, _SOME),
-)
-_MANY: Choices = {
-    Work.QKV: Choice(4, 4, 2),
-    Work.ATTENTION: Choice(1, 3),
-    Work.OUT: Choice(4, 4, 2),
-    Work.GATE_UP: Choice(2, 3, 2),
-    Work.DOWN: Choice(4, 6, 2),
-    Work.HEAD: Choice(2, 3),
-}
-
 
 def choices(rows: int) -> Choices:
-    return next((made for last, made in _BY_ROWS if rows <= last), _MANY)
+    """Those measured for the fewest rows that are not fewer than `rows`, or for the most."""
+    table = _table()
+    return table[min((most for most in table if most >= rows), default=max(table))]
+
+
+@cache
+def _table() -> Mapping[int, Choices]:
+    content = json.loads(TABLE.read_text(encoding="utf-8"))
+    return {
+        int(rows): {Work[name]: Choice(*figures) for name, figures in of_rows.items()}
+        for rows, of_rows in content.items()
+    }

@@ -7,7 +7,7 @@ The codes a slot drew stay on the device, so a step may be launched before the l
 
 from __future__ import annotations
 
-import logging
+import importlib.util
 from collections import deque
 from dataclasses import dataclass
 
@@ -25,8 +25,6 @@ from pipelines.higgs.parameters import HiggsParameters
 from pipelines.higgs.rope import inverse_frequencies, rope_table
 from pipelines.higgs.rows import Codes, RowBatch
 from pipelines.higgs.torch_decoder import MAX_STEPS_UNDER_WAY, StepError
-
-logger = logging.getLogger(__name__)
 
 
 class UnsupportedModelError(ValueError):
@@ -90,6 +88,7 @@ class CudaDecoder:
             self._idle = [_Exchange.of(most, self._limits) for _ in range(MAX_STEPS_UNDER_WAY)]
             self._graphs = self._capture()
         self._under_way: deque[tuple[_Exchange, int]] = deque()
+        self._is_closed = False
 
     @property
     def slots(self) -> int:
@@ -123,6 +122,7 @@ class CudaDecoder:
 
     def launch(self, rows: RowBatch) -> None:
         """See `ports.Decoder.launch`. Raises StepError."""
+        self._check_open()
         if not self._idle:
             raise StepError(f"{MAX_STEPS_UNDER_WAY} steps are launched and not collected")
         count = len(rows)
@@ -143,7 +143,8 @@ class CudaDecoder:
         self._under_way.append((exchange, count))
 
     def collect(self) -> Codes | None:
-        """See `ports.Decoder.collect`."""
+        """See `ports.Decoder.collect`. Raises StepError."""
+        self._check_open()
         if not self._under_way:
             return None
         exchange, count = self._under_way.popleft()
@@ -154,6 +155,7 @@ class CudaDecoder:
 
     def copy(self, source: int, target: int, positions: int) -> None:
         """See `ports.Decoder.copy`. Raises StepError."""
+        self._check_open()
         for slot in (source, target):
             if not 0 <= slot < self._slots:
                 raise StepError(f"copy: slot {slot} is not one of {self._slots}")
@@ -164,11 +166,18 @@ class CudaDecoder:
 
     def close(self) -> None:
         """Free the caches; what was not collected is lost."""
+        if self._is_closed:
+            return
+        self._is_closed = True
         self._stream.synchronize()
         self._graphs.clear()
         self._under_way.clear()
         self._idle.clear()
         del self._state, self._work, self._steps
+
+    def _check_open(self) -> None:
+        if self._is_closed:
+            raise StepError("the decoder is closed")
 
     def _capture(self) -> dict[int, torch.cuda.CUDAGraph]:
         """A graph for each bucket, over rows that touch no slot."""
@@ -187,8 +196,11 @@ class CudaDecoder:
 def _check(config: HiggsConfig, parameters: HiggsParameters, device: torch.device) -> None:
     backbone = config.backbone
     faults = {
-        f"device is {device}, not a CUDA device": device.type != "cuda",
-        f"its parameters are {parameters.norm.dtype}, not torch.bfloat16": (
+        f"the device is {device}, not a CUDA device": device.type != "cuda",
+        "triton is not installed; torch's CUDA builds for Linux bring it": (
+            importlib.util.find_spec("triton") is None
+        ),
+        f"the parameters are {parameters.norm.dtype}, not torch.bfloat16": (
             parameters.norm.dtype != torch.bfloat16
         ),
         f"head_dim is {backbone.head_dim}, not 128": backbone.head_dim != 128,
@@ -204,4 +216,4 @@ def _check(config: HiggsConfig, parameters: HiggsParameters, device: torch.devic
     }
     for fault, is_at_fault in faults.items():
         if is_at_fault:
-            raise UnsupportedModelError(f"the CUDA decoder cannot serve this model: {fault}")
+            raise UnsupportedModelError(f"no decoder on CUDA graphs: {fault}")

@@ -33,6 +33,7 @@ def capture(
             enqueue()
         stream.synchronize()
         graph = torch.cuda.CUDAGraph()
-        with torch.cuda.graph(graph, pool=pool, stream=stream):
+        # Other stages of the process may be loading on the same device, in their own threads.
+        with torch.cuda.graph(graph, pool=pool, stream=stream, capture_error_mode="thread_local"):
             enqueue()
     return graph

@@ -122,7 +122,6 @@ def _typed(library: ctypes.CDLL) -> ctypes.CDLL:
         number,
         number,
         number,
-        number,
         pointer,
     ]
     library.parley_attend.argtypes = [ctypes.POINTER(Task), number, number, number, pointer]

@@ -160,7 +160,6 @@ class NativeStep:
             *weights.shape,
             choice.splits,
             choice.stages,
-            choice.members,
             torch.cuda.current_stream().cuda_stream,
         )
         check(error, f"product {product.name} of {len(inputs)} rows")

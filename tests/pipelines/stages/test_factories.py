@@ -99,6 +99,7 @@ def test_an_sglang_writer_of_plain_values(store: Path, monkeypatch: pytest.Monke
     assert options == SGLangOptions(
         model=store / "maker" / "words",
         context_tokens=4096,
+        memory_share=0.4,
         gpu=1,
         running=8,
         graph_batch=4,

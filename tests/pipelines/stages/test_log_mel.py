@@ -56,7 +56,7 @@ def vocabulary(tmp_path: Path) -> Vocabulary:
     tokens += ["he", "ll", "hell", "hello", "Ġw", "or", "Ġwor", "<|endoftext|>", "<|en|>"]
     path = tmp_path / "vocabulary.txt"
     path.write_text("\n".join(tokens), encoding="utf-8")
-    return Vocabulary(path)
+    return Vocabulary.of_lines(path)
 
 
 def test_text_goes_there_and_back(vocabulary: Vocabulary) -> None:

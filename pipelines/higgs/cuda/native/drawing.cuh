@@ -1,8 +1,8 @@
-// Codes from logits: the rule of pipelines/higgs/sampler.py, a warp to a codebook, a block to a row.
+// Codes from logits, by the rule of pipelines/higgs/sampler.py: a warp a codebook, a block a row.
 //
-// The order that a stable sort gives (larger logits first, lower codes first among equals) is that of
-// one integer a code, so top-k is the threshold that k of them reach, and top-p the one above which
-// lies less than p. Both are found by bisection, with the codes in registers.
+// The order that a stable sort gives (larger logits first, lower codes first among equals) is that
+// of one integer a code, so top-k is the threshold that k of them reach, and top-p the one above
+// which lies less than p. Both are found by bisection, with the codes in registers.
 #pragma once
 #include "product.cuh"
 

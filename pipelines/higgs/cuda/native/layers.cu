@@ -1,5 +1,5 @@
-// The doors of the library: each puts one kernel on a stream and returns a cudaError_t, or -1 where the
-// driver refuses a tensor map. Built by native.py.
+// The doors of the library: each puts one kernel on a stream and returns a cudaError_t, or -1 where
+// the driver refuses a tensor map. Built by native.py.
 #include <climits>
 #include <cstddef>
 #include "attention.cuh"
@@ -59,35 +59,31 @@ bool encode(CUtensorMap* map, const void* matrix, int rows, int depth, int box_r
 
 template <int ROW_TILES, product::Kind KIND>
 int multiply(const void* weights, const void* inputs, const product::Target& target,
-             int weight_rows, int depth, int splits, int stages, int members, void* stream) {
-  if (ROW_TILES % 2 || weight_rows % (2 * product::TILE_ROWS)) members = 1;  // nothing to halve
+             int weight_rows, int depth, int splits, int stages, void* stream) {
   CUtensorMap of_weights, of_inputs;
   if (!encode(&of_weights, weights, weight_rows, depth, product::TILE_ROWS / 2) ||
-      !encode(&of_inputs, inputs, target.rows, depth, ROW_TILES * 8 / members)) {
+      !encode(&of_inputs, inputs, target.rows, depth, ROW_TILES * 8)) {
     return -1;
   }
-  const int rows_of_cluster = product::TILE_ROWS * members;
-  const int clusters = (weight_rows + rows_of_cluster - 1) / rows_of_cluster;
+  const int tiles = (weight_rows + product::TILE_ROWS - 1) / product::TILE_ROWS;
   const int ring = stages * product::STAGE_BYTES<ROW_TILES>;
-  const int parts = ROW_TILES * 8 * product::PART_PITCH * 4;
-  const int bytes = (ring > parts ? ring : parts) + 1024;
-  return launch(product::multiply_rows<ROW_TILES, KIND>, dim3(clusters * splits * members),
-                product::THREADS, bytes, splits * members, stream, of_weights, of_inputs, target,
-                depth / product::TILE_DEPTH, stages, members);
+  const int sums = ROW_TILES * 8 * product::SUMS_PITCH * 4;
+  const int bytes = (ring > sums ? ring : sums) + product::RING_ALIGNMENT;
+  return launch(product::multiply_rows<ROW_TILES, KIND>, dim3(tiles * splits), product::THREADS,
+                bytes, splits, stream, of_weights, of_inputs, target,
+                depth / product::TILE_DEPTH, stages);
 }
 
 template <product::Kind KIND>
 int multiply_any(const void* weights, const void* inputs, const product::Target* target,
-                 int weight_rows, int depth, int splits, int stages, int members,
-                 void* stream) {
-  if (stages > product::MAX_STAGES || target->rows > product::MAX_ROWS || members > 2) {
+                 int weight_rows, int depth, int splits, int stages, void* stream) {
+  if (stages > product::MAX_STAGES || target->rows > product::MAX_ROWS) {
     return cudaErrorInvalidValue;
   }
   const int tiles = (target->rows + 7) / 8;
 #define OF_TILES(TILES)                                                                            \
   if (tiles <= TILES)                                                                              \
-  return multiply<TILES, KIND>(weights, inputs, *target, weight_rows, depth, splits, stages,       \
-                               members, stream)
+  return multiply<TILES, KIND>(weights, inputs, *target, weight_rows, depth, splits, stages, stream)
   OF_TILES(1);
   OF_TILES(2);
   OF_TILES(3);
@@ -104,12 +100,11 @@ extern "C" {
 
 int parley_multiply(int kind, const void* weights, const void* inputs,
                     const product::Target* target, int weight_rows, int depth, int splits,
-                    int stages, int members, void* stream) {
+                    int stages, void* stream) {
   using product::Kind;
 #define OF_KIND(KIND)                                                                              \
   case KIND:                                                                                       \
-    return multiply_any<KIND>(weights, inputs, target, weight_rows, depth, splits, stages,         \
-                              members, stream)
+    return multiply_any<KIND>(weights, inputs, target, weight_rows, depth, splits, stages, stream)
   switch (static_cast<Kind>(kind)) {
     OF_KIND(Kind::HEADS);
     OF_KIND(Kind::ADD);

@@ -9,7 +9,7 @@ namespace ptx {
 
 constexpr int MAX_CLUSTER = 8;  // blocks, on every GPU that has clusters
 
-// The next kernel of the chain may start its prologue: everything before its own `wait_for_previous`.
+// The next kernel may start its prologue: everything before its own `wait_for_previous`.
 __device__ __forceinline__ void launch_next() {
   asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
 }
@@ -42,12 +42,6 @@ __device__ __forceinline__ void barrier_arrive(uint32_t barrier) {
   asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(barrier) : "memory");
 }
 
-// At a barrier of any block of the cluster; see `address_in`.
-__device__ __forceinline__ void barrier_arrive_in_cluster(uint32_t barrier) {
-  asm volatile("mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%0];" ::"r"(barrier)
-               : "memory");
-}
-
 __device__ __forceinline__ void barrier_wait(uint32_t barrier, uint32_t parity) {
   asm volatile(
       "{\n"
@@ -67,17 +61,6 @@ __device__ __forceinline__ void load_box(uint32_t target, const CUtensorMap* map
       "cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes.L2::cache_hint"
       " [%0], [%1, {%2, %3}], [%4], %5;" ::"r"(target),
       "l"(map), "r"(column), "r"(row), "r"(barrier), "l"(policy)
-      : "memory");
-}
-
-// The same to the same place in each block of the cluster whose bit is set, and to its barrier there.
-__device__ __forceinline__ void load_box_for(uint32_t target, const CUtensorMap* map, int column,
-                                             int row, uint32_t barrier, uint64_t policy,
-                                             uint16_t blocks) {
-  asm volatile(
-      "cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes"
-      ".multicast::cluster.L2::cache_hint [%0], [%1, {%2, %3}], [%4], %5, %6;" ::"r"(target),
-      "l"(map), "r"(column), "r"(row), "r"(barrier), "h"(blocks), "l"(policy)
       : "memory");
 }
 
@@ -128,9 +111,9 @@ __device__ __forceinline__ uint4 load_matrices_transposed(uint32_t address) {
   return value;
 }
 
-// sum[16 x 8] += a[16 x 16] b[16 x 8]; with g = lane / 4, t = lane % 4: a0 is row g and a1 row g + 8
-// at columns 2t and 2t + 1; a2 and a3 the same at columns 2t + 8; b0 and b1 column g at those rows;
-// sum 0 and 1 row g at columns 2t and 2t + 1, sum 2 and 3 row g + 8.
+// sum[16 x 8] += a[16 x 16] b[16 x 8]. With g = lane / 4, t = lane % 4: a0 is row g and a1 row
+// g + 8 at columns 2t and 2t + 1; a2 and a3 the same at columns 2t + 8; b0 and b1 column g at those
+// rows; sum 0 and 1 row g at columns 2t and 2t + 1, sum 2 and 3 row g + 8.
 __device__ __forceinline__ void multiply(float (&sum)[4], uint32_t a0, uint32_t a1, uint32_t a2,
                                          uint32_t a3, uint32_t b0, uint32_t b1) {
   asm("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7},"

@@ -1,13 +1,15 @@
-// The warpgroup's matrix product: its 128 threads multiply from shared memory, without loading a register.
+// The warpgroup's matrix product: 128 threads multiply from shared memory, past the registers.
 #pragma once
 #include "ptx.cuh"
 
 namespace wgmma {
 
-// Describes a tile in shared memory whose lines are 128 bytes of K, swizzled by the copy engine: groups of 8
-// lines lie 1024 bytes apart. `address` is at a multiple of 1024, plus 32 for each step of 16 along K.
+// Describes a tile in shared memory whose lines are 128 bytes of K, swizzled by the copy engine:
+// groups of 8 lines lie 1024 bytes apart. `address` is a multiple of 1024. Each step of 16 along K
+// is 32 bytes, so 2 in the description.
 __device__ __forceinline__ uint64_t describe(uint32_t address) {
-  constexpr uint64_t SWIZZLE_128 = 1ull << 62, GROUP_PITCH = (1024ull >> 4) << 32, UNUSED = 1ull << 16;
+  constexpr uint64_t SWIZZLE_128 = 1ull << 62, GROUP_PITCH = (1024ull >> 4) << 32;
+  constexpr uint64_t UNUSED = 1ull << 16;
   return SWIZZLE_128 | GROUP_PITCH | UNUSED | ((address & 0x3ffffu) >> 4);
 }
 
@@ -23,8 +25,9 @@ __device__ __forceinline__ void wait() {
   asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(LEFT) : "memory");
 }
 
-// sums[64 x N] += a[64 x 16] b[N x 16]^T, with N = 8 * TILES. With w the warp of four, g = lane / 4 and
-// t = lane % 4, sums[n] are of rows 16w + g (0, 1) and 16w + g + 8 (2, 3), columns 8n + 2t and 8n + 2t + 1.
+// sums[64 x N] += a[64 x 16] b[N x 16]^T, with N = 8 * TILES. With w the warp of the four, g = lane
+// / 4 and t = lane % 4, sums[n] are of rows 16w + g (0, 1) and 16w + g + 8 (2, 3), at columns
+// 8n + 2t and 8n + 2t + 1.
 template <int TILES>
 __device__ __forceinline__ void multiply(float (&sums)[TILES][4], uint64_t a, uint64_t b);
 
