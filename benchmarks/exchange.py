@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -48,21 +49,30 @@ class Talker:
     """A person with a microphone that is always open and a loudspeaker that obeys.
 
     truncates: whether the server is told what was heard of a reply that was silenced.
+    witness: gets every event, and when it came.
     """
 
-    def __init__(self, client: WireClient, *, truncates: bool = True) -> None:
+    def __init__(
+        self,
+        client: WireClient,
+        *,
+        truncates: bool = True,
+        witness: Callable[[float, dict[str, Any]], None] = lambda _at_ms, _event: None,
+    ) -> None:
         self.client = client
         self.playback = Playback(WIRE_RATE_HZ)
         self.stray: list[str] = []
         self.flushes: list[Flush] = []
         self.retrieved: dict[str, dict[str, Any]] = {}  # items that were asked for, by id
         self._truncates = truncates
+        self._witness = witness
         self._said: Pcm = np.zeros(0, np.int16)
         self._done: set[str] = set()
         self.log = TurnLog(self.playback, self._speech_end_ms)
 
     async def listen(self) -> None:
         async for at_ms, event in self.client.received():
+            self._witness(at_ms, event)
             self.log.observe(at_ms, event)
             self._check(event)
             match event["type"]:

@@ -25,7 +25,7 @@ from benchmarks.processes import resident_mib
 
 SCRIPTED = str(Path(__file__).resolve().parents[1] / "configs" / "scripted.yaml")  # no models
 READY_LIMIT_S = 600.0  # models may have to be fetched first
-STOP_LIMIT_S = 20.0
+STOP_LIMIT_S = 60.0  # an engine on a GPU takes its time to end
 POLL_S = 0.25
 
 

@@ -6,11 +6,13 @@ from collections.abc import Iterator, Sequence
 
 from pipelines.placement import GpuShare, check_placement, gpu_memory_bytes
 from pipelines.weights import resolve_model, weight_bytes
-from realtime.stage_settings import Higgs, SGLang, Stages, Whisper
+from realtime.stage_settings import Higgs, SGLang, Stages, WhisperTorch
 
 
 def check_models(stages: Stages) -> None:
     """Models that are folders must be whole. Raises WeightsError with what mends it."""
+    if isinstance(stages.recogniser, WhisperTorch):
+        resolve_model(stages.recogniser.model)
     if isinstance(stages.writer, SGLang):
         resolve_model(stages.writer.model, has_weights=stages.writer.has_weights)
     if isinstance(stages.speaker, Higgs):
@@ -40,13 +42,13 @@ def _shares(stages: Stages) -> Iterator[GpuShare]:
         ("writer", stages.writer),
         ("speaker", stages.speaker),
     ):
-        if not isinstance(choice, Whisper | SGLang | Higgs) or choice.card is None:
+        if not isinstance(choice, WhisperTorch | SGLang | Higgs) or choice.card is None:
             continue
-        is_read = isinstance(choice, Higgs) or (isinstance(choice, SGLang) and choice.has_weights)
+        is_read = not isinstance(choice, SGLang) or choice.has_weights
         needs_bytes = weight_bytes(choice.model) if is_read else 0
         yield GpuShare(role, choice.card, choice.memory_share, needs_bytes)
 
 
 def _may_do_without(stages: Stages, share: GpuShare) -> bool:
-    speaker = stages.speaker
-    return share.stage == "speaker" and isinstance(speaker, Higgs) and speaker.device == "auto"
+    choice = {"recogniser": stages.recogniser, "speaker": stages.speaker}.get(share.stage)
+    return isinstance(choice, WhisperTorch | Higgs) and choice.device == "auto"

@@ -18,6 +18,7 @@ ModelName = Annotated[str, Field(min_length=1, max_length=1000)]
 Place = Literal["inline", "worker"]
 
 LlamaModel = Literal["qwen2.5-coder-0.5b", "qwen2.5-coder-1.5b", "smollm2-135m"]
+WHISPER_TURBO = "openai/whisper-large-v3-turbo"
 HIGGS = "bosonai/higgs-audio-v3-tts-4b"
 MADE_UP_VOICE = "default"  # what the model speaks with where no voice is given
 
@@ -49,10 +50,10 @@ class SmartTurn(Section):
 
 
 class Whisper(Section):
-    """Speech to text, Whisper on CTranslate2. path: a folder with model.bin and vocabulary.txt.
+    """Speech to text on the CPU, Whisper on CTranslate2.
 
+    path: a folder with model.bin and vocabulary.txt.
     partials: transcribe while the user still talks.
-    device: cuda needs a CTranslate2 that was built for it, and CUDA's libraries.
     """
 
     kind: Literal["whisper"]
@@ -60,20 +61,29 @@ class Whisper(Section):
     path: Path | None = None
     threads: Threads = 2
     partials: bool = True
-    device: Literal["cpu", "cuda"] = "cpu"
+    process: Place = "inline"
+
+
+class WhisperTorch(Section):
+    """Speech to text on a GPU, Whisper on PyTorch.
+
+    model: the folder of a checkpoint, or its repository (`owner/name`) in the model store.
+    partials: transcribe while the user still talks.
+    device: auto takes a GPU where there is one. memory_share: of that card.
+    """
+
+    kind: Literal["whisper_torch"]
+    model: ModelName = WHISPER_TURBO
+    partials: bool = True
+    device: Literal["auto", "cpu", "cuda"] = "auto"
     gpu: Card = 0
     memory_share: Share | None = None
-    process: Place = "inline"
+    process: Place = "worker"
 
     @property
     def card(self) -> int | None:
-        return self.gpu if self.device == "cuda" else None
-
-    @model_validator(mode="after")
-    def _share_is_of_a_card(self) -> Whisper:
-        if self.memory_share is not None and self.device == "cpu":
-            raise ValueError("memory_share is that of a GPU: set device to cuda, or leave it out")
-        return self
+        """The card that it may run on."""
+        return None if self.device == "cpu" else self.gpu
 
 
 class Llama(Section):
@@ -211,7 +221,7 @@ class Higgs(Section):
 
 DetectorChoice = Annotated[Silero | Scripted, Field(discriminator="kind")]
 JudgeChoice = Annotated[SmartTurn | Scripted, Field(discriminator="kind")]
-RecogniserChoice = Annotated[Whisper | Scripted, Field(discriminator="kind")]
+RecogniserChoice = Annotated[Whisper | WhisperTorch | Scripted, Field(discriminator="kind")]
 WriterChoice = Annotated[Llama | SGLang | OpenAIWriter | Scripted, Field(discriminator="kind")]
 SpeakerChoice = Annotated[Piper | Higgs | Scripted, Field(discriminator="kind")]
 

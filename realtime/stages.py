@@ -29,6 +29,7 @@ from realtime.stage_settings import (
     SmartTurn,
     Stages,
     Whisper,
+    WhisperTorch,
 )
 
 FACTORIES = factories.__name__
@@ -97,21 +98,22 @@ def _judge(choice: SmartTurn | Scripted) -> Judge:
     return SmartTurnJudge(choice.path)
 
 
-def _recogniser(choice: Whisper | Scripted, cpu: CpuToken) -> Recogniser:
-    if isinstance(choice, Scripted):
-        from pipelines.fakes.hearing import FakeRecogniser
+def _recogniser(choice: Whisper | WhisperTorch | Scripted, cpu: CpuToken) -> Recogniser:
+    match choice:
+        case Scripted():
+            from pipelines.fakes.hearing import FakeRecogniser
 
-        return FakeRecogniser()
-    values = {
-        "model": choice.model,
-        "path": _text(choice.path),
-        "threads": choice.threads,
-        "partials": choice.partials,
-        "gpu": choice.card,
-    }
-    if choice.process == "worker":
-        return _worker("asr", "create_whisper", values)
-    return factories.create_whisper(**values, cpu=cpu)
+            return FakeRecogniser()
+        case WhisperTorch():
+            values = choice.model_dump(exclude=PLACEMENT)
+            if choice.process == "worker":
+                return _worker("asr", "create_whisper_torch", values, ON_A_GPU)
+            return factories.create_whisper_torch(**values, cpu=cpu)
+        case Whisper():
+            values = choice.model_dump(mode="json", exclude=PLACEMENT)
+            if choice.process == "worker":
+                return _worker("asr", "create_whisper", values)
+            return factories.create_whisper(**values, cpu=cpu)
 
 
 def _writer(

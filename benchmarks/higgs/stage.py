@@ -259,7 +259,7 @@ def main() -> None:
     given = options.parse_args()
     began_s = time.perf_counter()
     voice = make_voice(given.device, WIDEST, given.tiny, not given.library)
-    warm_up(voice)
+    warm_up(voice, [voice.preamble()])
     print(f"ready after {time.perf_counter() - began_s:.0f} s", flush=True)
     steps = {count: step_times(voice, count) for count in given.streams}
     extended_ms = extensions(voice, random.Random(2))

@@ -133,14 +133,12 @@ def _word_tokenizer() -> Tokenizer:
     tokenizer.add_special_tokens(
         [AddedToken(mark, special=True, normalized=False) for mark in SPECIAL_MARKS]
     )
-    tokenizer.add_tokens(
-        [AddedToken(mark, special=False, normalized=False) for mark in WORD_MARKS]
-    )
+    tokenizer.add_tokens([AddedToken(mark, special=False, normalized=False) for mark in WORD_MARKS])
     return tokenizer
 
 
 def _words() -> Iterator[str]:
     """Words with the space before them, as a byte-level vocabulary spells it."""
     for number, syllables in enumerate(itertools.product(SYLLABLES, repeat=3)):
-        word = "".join(syllables[: 2 + number % 2]) if number % 2 else "".join(syllables)
+        word = "".join(syllables)
         yield f"Ġ{word}." if number % SENTENCE_WORDS == 0 else f"Ġ{word}"

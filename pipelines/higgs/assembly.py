@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,7 +13,7 @@ from pipelines.higgs.codec import CodecEncoder, load_codec
 from pipelines.higgs.codec_config import CodecConfig
 from pipelines.higgs.codec_model import CodecModel
 from pipelines.higgs.codec_torch import TorchCodec
-from pipelines.higgs.config import AudioConfig, HiggsConfig
+from pipelines.higgs.config import AudioConfig, HiggsConfig, HiggsConfigError
 from pipelines.higgs.delay import delay
 from pipelines.higgs.engine import HiggsEngine
 from pipelines.higgs.member import V3, Member
@@ -27,18 +27,26 @@ from pipelines.higgs.speech_stream import SpeechStream
 from pipelines.higgs.tokenizer import HiggsTokenizer
 from pipelines.higgs.torch_decoder import TorchDecoder
 from pipelines.ports import Progress
-from pipelines.types import SpeechDelta
 
-PREFIXES = 4  # references whose caches are kept: voices that are spoken with by turns
+LEAST_PREFIXES = 4  # references whose caches are kept, beside those of configured voices
 ROW_LIMIT = 256  # of a step: a prompt of ten seconds of reference; more would hold up who speaks
 
 
 @dataclass(frozen=True, slots=True)
 class Size:
-    """How much room a voice takes: streams at once, and positions of each."""
+    """How much room a voice takes: streams at once, and positions of each.
+
+    voices: configured ones, whose references stay in caches of their own.
+    """
 
     streams: int
     positions: int
+    voices: int = 0
+
+    @property
+    def slots(self) -> int:
+        """Of the decoder: for streams and for references."""
+        return self.streams + max(LEAST_PREFIXES, self.voices)
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +101,6 @@ def assemble(
     is_native: bool = True,
 ) -> HiggsVoice:
     """The v3 voice of tensors that lie on `device`; is_native: as CudaDecoder takes it."""
-    slots = size.streams + PREFIXES
     decoder: Decoder
     if torch.device(device).type == "cuda":
         from pipelines.higgs.cuda.decoder import CudaDecoder
@@ -101,7 +108,7 @@ def assemble(
         decoder = CudaDecoder(
             config,
             parameters,
-            slots=slots,
+            slots=size.slots,
             positions=size.positions,
             row_limit=ROW_LIMIT,
             device=device,
@@ -111,7 +118,7 @@ def assemble(
         decoder = TorchDecoder(
             config,
             parameters,
-            slots=slots,
+            slots=size.slots,
             positions=size.positions,
             row_limit=ROW_LIMIT,
             device=device,
@@ -132,7 +139,13 @@ def voice_around(
     size: Size,
     device: str,
 ) -> HiggsVoice:
-    """Any member's voice, around what draws its codes."""
+    """Any member's voice, around what draws its codes. Raises HiggsConfigError."""
+    sizes = codec.config
+    if (sizes.codebooks, sizes.codebook_size) != (audio.codebooks, audio.begin_code):
+        raise HiggsConfigError(
+            f"the codec has {sizes.codebooks} codebooks of {sizes.codebook_size} codes, the model "
+            f"draws {audio.codebooks} of {audio.begin_code}: they do not belong together"
+        )
     sounding: Codec
     if torch.device(device).type == "cuda":
         from pipelines.higgs.codec_cuda import CudaCodec
@@ -166,17 +179,19 @@ def load_v3(
     return assemble(config, parameters, codec, tokenizer, size=size, device=device)
 
 
-def warm_up(voice: HiggsVoice, said: Callable[[SpeechDelta], object] = lambda delta: None) -> None:
-    """Speak a few words, so that the first reply does not pay for what is made at first use."""
-    voice.open(0, voice.preamble(), sampling=voice.member.sampling, seed=0)
-    voice.engine.feed(0, "Hello there.")
-    voice.engine.feed(0, None)
-    while True:
-        outcome = voice.engine.step([0])[0]
-        for delta in outcome.outputs:
-            said(delta)
-        if outcome.is_ended or outcome.error is not None:
-            break
-    voice.engine.close(0)
-    if outcome.error is not None:
-        raise outcome.error
+def warm_up(voice: HiggsVoice, preambles: Iterable[Preamble]) -> None:
+    """Say a few words in each voice: what is made at first use is made, and references are kept.
+
+    Raises StageError.
+    """
+    for preamble in preambles:
+        voice.open(0, preamble, sampling=voice.member.sampling, seed=0)
+        voice.engine.feed(0, "Hello there.")
+        voice.engine.feed(0, None)
+        while True:
+            outcome = voice.engine.step([0])[0]
+            if outcome.is_ended or outcome.error is not None:
+                break
+        voice.engine.close(0)
+        if outcome.error is not None:
+            raise outcome.error

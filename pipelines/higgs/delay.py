@@ -37,11 +37,6 @@ def undelay(rows: Codes) -> Codes:
     return codes
 
 
-def clean(codes: Codes, begin_code: int, stray_code: int = 0) -> Codes:
-    """What the codec is given: it knows neither BOC nor EOC, which become `stray_code`."""
-    return np.where(codes >= begin_code, stray_code, codes).astype(np.int32)
-
-
 def frames_of(rows: int, codebooks: int) -> int:
     """How many frames are complete after so many rows.
 

@@ -81,8 +81,13 @@ class _Sentence:
         return any(isinstance(part, ControlTag) or speakable(part) for part in self.body)
 
 
-def direct(text: str, active: ActiveTags = ActiveTags()) -> Directed:
-    """One piece of a reply's text as the tokenizer is to see it."""
+def direct(
+    text: str, active: ActiveTags = ActiveTags(), default: ControlTag | None = None
+) -> Directed:
+    """One piece of a reply's text as the tokenizer is to see it.
+
+    default: a tag for every sentence that has none of its aspect.
+    """
     clean = scrub(text)
     sentences = [_Sentence({tag.aspect: tag for tag in active.tags})]
     for part in CONTROL_TAG.split(clean):
@@ -98,6 +103,8 @@ def direct(text: str, active: ActiveTags = ActiveTags()) -> Directed:
         return Directed("", going_on)
     written: list[str] = []
     for sentence in sentences:
+        if default is not None:
+            sentence.tags.setdefault(default.aspect, default)
         if sentence.is_worth_saying:
             said = _written(sentence)
             if written and not written[-1][-1:].isspace() and _LATIN_START.match(said):

@@ -9,9 +9,11 @@ the host. All that a stream is, beside tensors, is in `SpeechStream`.
 
 from __future__ import annotations
 
+import logging
 import time
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 from pipelines.higgs.ports import INVALID_CODE, Codec, CodecJob, Decoder, Sound
@@ -20,8 +22,11 @@ from pipelines.higgs.rows import NO_DRAW, Row, RowBatch
 from pipelines.higgs.speech_stream import SpeechStream
 from pipelines.types import SpeechDelta, StageError
 
+logger = logging.getLogger(__name__)
+
 # Rows of a step in which streams draw: more prompt rows beside them would make the streams wait.
 MIXED_ROWS = 128
+LEAST_PROMPT_ROWS = 32  # however many streams draw: whoever waits for a first sound must begin
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +83,10 @@ class HiggsEngine:
     def slots(self) -> int:
         return self._slots
 
+    def stream(self, slot: int) -> SpeechStream:
+        """The reply that is open in a slot. Raises KeyError if there is none."""
+        return self._streams[slot]
+
     def open(self, slot: int, stream: SpeechStream) -> None:
         """Begin a reply in a free slot."""
         self._streams[slot] = stream
@@ -105,6 +114,7 @@ class HiggsEngine:
         """Advance these slots, the most urgent first. Other slots may have outcomes too: sound
         comes late."""
         streams = [self._streams[slot] for slot in active]
+        self._collect(1)  # more only if the last step broke off
         launched = self._launch(streams)
         self._collect(1 if launched else 0)
         now_s = self._now_s()
@@ -127,12 +137,15 @@ class HiggsEngine:
         limit = self._decoder.row_limit
         rows: list[Row] = []
         owners: list[SpeechStream] = []
+        most = limit - LEAST_PROMPT_ROWS if any(stream.feeds for stream in streams) else limit
         for stream in streams:
-            if stream.draws and len(rows) < limit:
+            if stream.draws and len(rows) < most:
                 taken = stream.sequence.take(1)
                 rows += taken
                 owners += [stream] * len(taken)
-        room = (min(limit, MIXED_ROWS) if rows else limit) - len(rows)
+        room = limit - len(rows)
+        if rows:
+            room = min(room, max(MIXED_ROWS - len(rows), LEAST_PROMPT_ROWS))
         for stream in streams:
             if room < 1:
                 break
@@ -170,9 +183,9 @@ class HiggsEngine:
             drawn = codes.tolist()
             for launched in step:
                 row = tuple(drawn[launched.index])
-                if row[0] == INVALID_CODE:
-                    launched.stream.fail(_not_finite())
-                else:
+                with _alone(launched.stream):
+                    if row[0] == INVALID_CODE:
+                        raise _not_finite()
                     launched.stream.accept(row, launched.generation)
 
     # ---- the codec ---------------------------------------------------------------------------
@@ -181,10 +194,11 @@ class HiggsEngine:
         jobs: list[CodecJob] = []
         owners: list[SpeechStream] = []
         for stream in streams:
-            job = stream.due(now_s)
-            if job is not None:
-                jobs.append(job)
-                owners.append(stream)
+            with _alone(stream):
+                job = stream.due(now_s)
+                if job is not None:
+                    jobs.append(job)
+                    owners.append(stream)
         if not jobs:
             return False
         self._sounds.append((self._codec.submit(jobs), owners))
@@ -202,7 +216,8 @@ class HiggsEngine:
             now_s = self._now_s()
             for stream, samples in zip(owners, sound.take(), strict=True):
                 if not stream.is_closed:
-                    heard.setdefault(stream, []).extend(stream.hear(samples, now_s))
+                    with _alone(stream):
+                        heard.setdefault(stream, []).extend(stream.hear(samples, now_s))
         return heard
 
     def _outcome(self, stream: SpeechStream, outputs: list[SpeechDelta], now_s: float) -> Outcome:
@@ -213,6 +228,19 @@ class HiggsEngine:
             again_s=stream.again_s(now_s) if stream.is_starved else None,
             error=stream.error,
         )
+
+
+@contextmanager
+def _alone(stream: SpeechStream) -> Iterator[None]:
+    """What goes wrong for one stream fails that one, whoever shares its step."""
+    try:
+        yield
+    except StageError as error:
+        stream.fail(error)
+    except Exception as error:
+        logger.exception("the voice failed in slot %d", stream.slot)
+        cause = f"{type(error).__name__}: {error}"
+        stream.fail(StageError("tts_failed", f"The voice failed on one reply: {cause}."))
 
 
 def _not_finite() -> StageError:

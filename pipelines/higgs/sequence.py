@@ -15,16 +15,15 @@ to two steps later.
 from __future__ import annotations
 
 from collections import deque
-from dataclasses import dataclass, field
+from dataclasses import replace
 from enum import Enum
 
-import numpy as np
-
+from pipelines.higgs.chunk import ChunkSpeech, Frames, TextChunk
 from pipelines.higgs.config import AudioConfig
-from pipelines.higgs.delay import clean, delay, frames_of, undelay
+from pipelines.higgs.delay import frames_of
 from pipelines.higgs.member import Member
 from pipelines.higgs.prompt import Item
-from pipelines.higgs.rows import NO_TOKEN, Codes, Row, Sampling
+from pipelines.higgs.rows import NO_TOKEN, Row, Sampling
 
 HISTORY_CHUNKS = 4  # what a rebuilt sequence remembers at most: about half a minute of speech
 MIN_ROWS = 64  # room for speech below which a chunk is not begun: 2.5 s
@@ -44,49 +43,13 @@ class SequenceTooLong(ValueError):
     """The text or the reference does not fit into the positions of a slot."""
 
 
-@dataclass(frozen=True, slots=True)
-class TextChunk:
-    """Text to be spoken as one piece.
-
-    items: its prompt; the last one draws the first row. closing: what stands between its speech and
-    the next text. row_limit: rows after which the speech is ended, whatever the model says.
-    """
-
-    items: tuple[Item, ...]
-    row_limit: int
-    closing: tuple[Item, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Frames:
-    """Whole frames of a chunk, the next ones in order; `is_last`: the chunk has no more."""
-
-    chunk: int
-    codes: Codes
-    is_last: bool
-
-
-@dataclass(slots=True)
-class _Speech:
-    """A chunk and what was drawn for it."""
-
-    chunk: TextChunk
-    audio_start: int  # the position of its first row
-    row_limit: int
-    attempt: int = 0
-    rows: list[tuple[int, ...]] = field(default_factory=list)
-    launched: int = 0
-    taken: int = 0  # frames that have left
-    row_count: int | None = None  # how many rows it has in all, once that is known
-    frame_count: int | None = None  # how many frames it has in all, likewise
-
-    @property
-    def is_whole(self) -> bool:
-        return self.row_count is not None and len(self.rows) >= self.row_count
-
-    @property
-    def wants_row(self) -> bool:
-        return self.launched < (self.row_limit if self.row_count is None else self.row_count)
+def check_preamble(rows: int, positions: int) -> None:
+    """Raises SequenceTooLong if a preamble of so many rows leaves no room for speech."""
+    if rows + 2 * MIN_ROWS > positions:
+        raise SequenceTooLong(
+            f"the voice's reference takes {rows} of {positions} positions, which leaves no room "
+            "for speech: shorten the reference, or raise the positions"
+        )
 
 
 class Sequence:
@@ -103,11 +66,7 @@ class Sequence:
         sampling: Sampling,
         seed: int,
     ) -> None:
-        if len(preamble) + MIN_ROWS > positions:
-            raise SequenceTooLong(
-                f"the voice's reference takes {len(preamble)} of {positions} positions, which "
-                "leaves no room for speech: shorten the reference, or raise the positions"
-            )
+        check_preamble(len(preamble), positions)
         self._slot = slot
         self._audio = audio
         self._stray_code = member.stray_code(audio)
@@ -119,8 +78,8 @@ class Sequence:
         self._pending: deque[Item] = deque(preamble)
         self._position = 0
         self._texts: deque[TextChunk] = deque()
-        self._spoken: list[_Speech] = []  # whole chunks that the cache holds
-        self._current: _Speech | None = None
+        self._spoken: list[ChunkSpeech] = []  # whole chunks that the cache holds
+        self._current: ChunkSpeech | None = None
         self._chunk = -1
         self._frames: list[Frames] = []
         self._finished = False
@@ -132,7 +91,8 @@ class Sequence:
 
     def append(self, chunk: TextChunk) -> None:
         """Raises SequenceTooLong if the text alone does not fit behind the preamble."""
-        if len(self._preamble) + len(chunk.items) + MIN_ROWS > self._positions:
+        least = len(self._preamble) + len(chunk.items) + MIN_ROWS + self._tail(chunk)
+        if least > self._positions:
             raise SequenceTooLong(
                 f"{len(chunk.items)} tokens of text do not fit into {self._positions} positions "
                 f"with a reference of {len(self._preamble)}: push shorter pieces"
@@ -167,13 +127,18 @@ class Sequence:
         return self._generation
 
     @property
+    def chunk(self) -> int:
+        """Which of the appended chunks was begun last, from 0; -1 before the first."""
+        return self._chunk
+
+    @property
     def attempt(self) -> int:
         """How often the current chunk was begun anew."""
         return 0 if self._current is None else self._current.attempt
 
     @property
     def rows_drawn(self) -> int:
-        """How many rows were drawn for the chunks that have counted so far."""
+        """How many rows were drawn for it so far, those of vain attempts included."""
         return self._rows_drawn
 
     @property
@@ -236,6 +201,7 @@ class Sequence:
             if current.frame_count is not None:
                 current.row_count = self._stop.row_count(current.frame_count)
             elif len(current.rows) >= current.row_limit:
+                current.is_short = True
                 current.row_count = len(current.rows)
                 current.frame_count = frames_of(len(current.rows), self._audio.codebooks)
         self._release(current)
@@ -258,6 +224,7 @@ class Sequence:
             return
         self._generation += 1
         self._pending.clear()
+        current.is_short = True
         current.frame_count = frame
         current.row_count = min(len(current.rows), self._stop.row_count(frame))
         del current.rows[current.row_count :]
@@ -276,15 +243,13 @@ class Sequence:
         self._pending.clear()
         self._pending.append(current.chunk.items[-1])
         self._position = current.audio_start - 1
-        self._current = _Speech(
-            current.chunk, current.audio_start, current.row_limit, current.attempt + 1
-        )
+        self._current = replace(current, attempt=current.attempt + 1, rows=[], launched=0, taken=0)
 
     # ---- the inside --------------------------------------------------------------------------
 
     def _drawing_row(
         self,
-        current: _Speech,
+        current: ChunkSpeech,
         token: int = NO_TOKEN,
         codes: tuple[int, ...] | None = None,
     ) -> Row:
@@ -301,22 +266,14 @@ class Sequence:
             sampling=self._sampling,
         )
 
-    def _release(self, current: _Speech) -> None:
+    def _release(self, current: ChunkSpeech) -> None:
         """Hand on the frames that are whole now."""
-        whole = frames_of(len(current.rows), self._audio.codebooks)
-        if current.frame_count is not None:
-            whole = min(whole, current.frame_count)
-        if whole <= current.taken and not current.is_whole:
+        whole = max(current.whole_frames, current.taken)
+        if whole == current.taken and not current.is_whole:
             return
-        codes = self._whole_frames(current, current.taken, max(whole, current.taken))
-        current.taken = max(whole, current.taken)
-        self._frames.append(Frames(self._chunk, codes, current.is_whole))
-
-    def _whole_frames(self, speech: _Speech, start: int, stop: int) -> Codes:
-        if stop <= start:
-            return np.zeros((0, self._audio.codebooks), np.int32)
-        rows = np.array(speech.rows[start : self._stop.row_count(stop)], np.int32)
-        return clean(undelay(rows), self._audio.begin_code, self._stray_code)
+        codes = tuple(current.frame(number) for number in range(current.taken, whole))
+        current.taken = whole
+        self._frames.append(Frames(self._chunk, codes, current.is_whole, current.is_short))
 
     def _go_on(self) -> None:
         """Put what is whole behind, and the next text before the decoder."""
@@ -324,23 +281,31 @@ class Sequence:
         if current is not None:
             if not current.is_whole:
                 return
+            if current.launched > len(current.rows):
+                self._generation += 1  # a row behind the end is on its way: it is nobody's
             self._settle(current)
             self._current = None
         if not self._texts:
             return
         chunk = self._texts.popleft()
         self._chunk += 1
-        audio_start = self._position + len(self._pending) + len(chunk.items)
-        if self._spoken and audio_start + chunk.row_limit > self._positions:
-            self._rebuild()
+        start = self._position + len(self._pending) + len(chunk.items)
+        # Limits are generous: half of one is more than most speech takes.
+        wanted = max(MIN_ROWS, chunk.row_limit // 2) + self._tail(chunk)
+        if self._spoken and start + wanted > self._positions:
+            self._rebuild(chunk)
         self._pending.extend(chunk.items)
-        audio_start = self._position + len(self._pending)
-        row_limit = min(chunk.row_limit, self._positions - audio_start)
-        self._current = _Speech(chunk, audio_start, row_limit)
+        start = self._position + len(self._pending)
+        row_limit = min(chunk.row_limit, self._positions - start - self._tail(chunk))
+        self._current = ChunkSpeech(chunk, self._audio, self._stray_code, start, row_limit)
 
-    def _settle(self, speech: _Speech) -> None:
+    def _tail(self, chunk: TextChunk) -> int:
+        """How many positions a chunk's last rows and its closing may take behind its row limit."""
+        return self._audio.codebooks - 2 + len(chunk.closing)
+
+    def _settle(self, speech: ChunkSpeech) -> None:
         """Let the cache hold the chunk as history: its rows from the first wrong one on again."""
-        rows = self._history_rows(speech)
+        rows = speech.history_rows()
         # The row that was drawn last was never fed.
         fed = max(0, min(len(speech.rows), speech.launched - 1, len(rows)))
         right = next((n for n in range(fed) if rows[n] != speech.rows[n]), fed)
@@ -349,17 +314,21 @@ class Sequence:
         self._spoken.append(speech)
         del self._spoken[:-HISTORY_CHUNKS]
 
-    def _rebuild(self) -> None:
-        """Begin again behind the preamble, with the last chunks as history."""
-        # A third of the room: the rest takes several more chunks before this is needed again.
-        room = (self._positions - len(self._preamble)) // 3
+    def _rebuild(self, chunk: TextChunk) -> None:
+        """Begin again behind the preamble, with the last chunks as history.
+
+        They take a third of the room, so that several more chunks fit behind them; the last one may
+        take more, for without it the voice would begin anew.
+        """
+        room = self._positions - len(self._preamble)
+        left = room - len(chunk.items) - MIN_ROWS - self._tail(chunk)
         kept: list[Item] = []
         first = len(self._spoken)
         while first > 0:
             speech = self._spoken[first - 1]
-            chunk = speech.chunk
-            items = [*chunk.items, *self._history_rows(speech), *chunk.closing]
-            if len(kept) + len(items) > room:
+            items = speech.history()
+            limit = left // 2 if not kept else min(left, room // 3)
+            if len(kept) + len(items) > limit:
                 break
             kept = items + kept
             first -= 1
@@ -367,8 +336,3 @@ class Sequence:
         self._position = len(self._preamble)
         self._pending = deque(kept)
         self._rebuilds += 1
-
-    def _history_rows(self, speech: _Speech) -> list[tuple[int, ...]]:
-        frames = self._whole_frames(speech, 0, speech.frame_count or 0)
-        rows = delay(frames, self._audio.begin_code, self._audio.end_code)
-        return [tuple(row) for row in rows.tolist()]

@@ -19,7 +19,7 @@ from pipelines.higgs.member import Member
 from pipelines.higgs.ports import CodecJob
 from pipelines.higgs.prompt import Preamble
 from pipelines.higgs.reading import Line, Reading
-from pipelines.higgs.rows import Codes, Sampling
+from pipelines.higgs.rows import Sampling
 from pipelines.higgs.sequence import Frames, Sequence, SequenceState, SequenceTooLong
 from pipelines.higgs.watchdog import RepetitionWatch, Runaway, RunawayKind, SilenceWatch
 from pipelines.higgs.word_estimate import ChunkWords, VoicePace
@@ -43,7 +43,15 @@ class _Chunk:
     submitted: int = 0
     first_frame: int = 0
     frame_count: int | None = None
+    is_short: bool = False  # it was cut: its length says nothing of the voice's pace
     words: ChunkWords | None = None
+
+    def begin_anew(self) -> None:
+        """None of what was drawn for it counts."""
+        self.repetition = RepetitionWatch()
+        self.silence = SilenceWatch(self.line.text)
+        self.submitted = 0
+        self.words = None
 
     @property
     def end_frame(self) -> int | None:
@@ -94,7 +102,7 @@ class SpeechStream:
         self._telling = 0  # the chunk whose words are told next
         self._pushed_chars = 0
         self._told_chars = 0
-        self._held: deque[tuple[int, Codes]] = deque()  # frames: of which chunk, and codes
+        self._held: deque[tuple[int, tuple[int, ...]]] = deque()  # of which chunk, and codes
         self._jobs = 0  # on their way
         self._submitted_frames = 0
         self._heard_samples = 0  # of all frames, what was trimmed included
@@ -208,42 +216,52 @@ class SpeechStream:
         if frames.is_last:
             held = sum(number == frames.chunk for number, _ in self._held)
             chunk.frame_count = chunk.submitted + held
-            if chunk.words is not None:
-                chunk.words.ends(chunk.frame_count)
+            chunk.is_short = frames.is_short
+            if chunk.frame_count == 0:
+                self._time(chunk, self._submitted_frames + len(self._held))
+            elif chunk.words is not None:
+                self._end_words(chunk)
         elif runaway is not None:
             self._stop(frames.chunk, runaway)
 
     def _stop(self, number: int, runaway: Runaway) -> None:
         """Begin the chunk anew if nothing was heard of it, or end it where it went astray."""
         chunk = self._chunks[number]
+        held = sum(owner == number for owner, _ in self._held)
         was_silent = chunk.submitted == 0 or runaway.kind is RunawayKind.LEADING_SILENCE
-        keep = max(runaway.since_frame, chunk.submitted)
-        if was_silent and self.sequence.attempt + 1 < MOST_ATTEMPTS:
+        begins_anew = was_silent and self.sequence.attempt + 1 < MOST_ATTEMPTS
+        if begins_anew:
             keep = chunk.submitted
             self.sequence.retry()
-            chunk.repetition = RepetitionWatch()
-            chunk.silence = SilenceWatch(chunk.line.text)
-            chunk.submitted = 0
-            chunk.words = None
         else:
+            keep = max(runaway.since_frame, chunk.submitted)
             self.sequence.cut(keep)
-        kept = keep - chunk.submitted if chunk.submitted else 0
-        self._held = deque(
-            frame for place, frame in enumerate(self._held) if frame[0] != number or place < kept
-        )
+        # A chunk that runs away is the last one of which there are frames.
+        while self._held and self._held[-1][0] == number and chunk.submitted + held > keep:
+            self._held.pop()
+            held -= 1
+        if begins_anew:
+            chunk.begin_anew()
         for frames in self.sequence.take_frames():
             self._hold(frames)
 
     def _count(self, chunk: _Chunk) -> None:
         """One more of its frames goes to the codec."""
         if chunk.submitted == 0:
-            chunk.first_frame = self._submitted_frames
-            start = chunk.start_chars
-            chunk.words = ChunkWords(chunk.line.text, start, chunk.first_frame, self._pace)
-            if chunk.frame_count is not None:
-                chunk.words.ends(chunk.frame_count)
+            self._time(chunk, self._submitted_frames)
         chunk.submitted += 1
         self._submitted_frames += 1
+
+    def _time(self, chunk: _Chunk, first_frame: int) -> None:
+        """Its words can be told: where its sound begins is known."""
+        chunk.first_frame = first_frame
+        chunk.words = ChunkWords(chunk.line.text, chunk.start_chars, first_frame, self._pace)
+        if chunk.frame_count is not None:
+            self._end_words(chunk)
+
+    def _end_words(self, chunk: _Chunk) -> None:
+        assert chunk.words is not None and chunk.frame_count is not None
+        chunk.words.ends(chunk.frame_count, learns=not chunk.is_short)
 
     def _watch_sound(self, samples: Samples) -> None:
         """Let the silence of each chunk be watched, by its own samples."""
@@ -255,7 +273,11 @@ class SpeechStream:
             first = max(0, chunk.first_frame * FRAME_SAMPLES - begin)
             end_frame = chunk.end_frame
             end = len(samples) if end_frame is None else end_frame * FRAME_SAMPLES - begin
+            was_heard = chunk.silence.has_heard
             runaway = chunk.silence.feed(samples[first : max(first, end)])
+            onset = chunk.silence.onset_samples
+            if onset is not None and not was_heard:
+                chunk.words.begins(chunk.first_frame * FRAME_SAMPLES + onset)
             if runaway is not None and chunk.frame_count is None:
                 self._stop(number, runaway)
                 break
@@ -267,11 +289,14 @@ class SpeechStream:
             chunk = self._chunks[self._telling]
             if chunk.words is None:
                 break
+            end_frame = chunk.end_frame
+            is_over = end_frame is not None and self._heard_samples >= end_frame * FRAME_SAMPLES
+            if not (chunk.silence.has_heard or is_over):
+                break  # estimates know nothing of a silence before the first word
             for sample, text_end in chunk.words.told(self._heard_samples):
                 found.append(WordEnd(min(max(0, sample - begin), count), text_end))
             self._told_chars = max(self._told_chars, chunk.words.text_end)
-            end_frame = chunk.end_frame
-            if end_frame is None or self._heard_samples < end_frame * FRAME_SAMPLES:
+            if not is_over:
                 break
             self._telling += 1
         return tuple(found)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
@@ -114,7 +114,7 @@ class RepetitionWatch:
 
     def __init__(self) -> None:
         self._frames = 0
-        self._pending: list[npt.NDArray[np.int32]] = []
+        self._pending: list[npt.NDArray[np.int32] | tuple[int, ...]] = []
         self._last: npt.NDArray[np.int32] | None = None  # the last MOST_PERIOD frames
         self._scores = np.zeros(MOST_PERIOD, np.int64)
         self._misses = np.zeros(MOST_PERIOD, np.int64)
@@ -122,14 +122,14 @@ class RepetitionWatch:
         self._periods = np.arange(1, MOST_PERIOD + 1)
         self._needed = np.maximum(LOOP_FRAMES, self._periods * LOOP_PERIODS)
 
-    def feed(self, codes: Codes) -> Runaway | None:
-        """codes: int32 [frames, codebooks], the next ones of the chunk, not delayed.
+    def feed(self, codes: Codes | Sequence[tuple[int, ...]]) -> Runaway | None:
+        """codes: the next frames of the chunk, each of so many codebooks, not delayed.
 
         The frame told is the first that repeats another.
         """
         self._pending.extend(codes)
         while len(self._pending) >= FRAMES_PER_S:
-            block = np.array(self._pending[:FRAMES_PER_S])
+            block = np.array(self._pending[:FRAMES_PER_S], np.int32)
             del self._pending[:FRAMES_PER_S]
             runaway = self._look(block)
             if runaway is not None:
@@ -181,10 +181,16 @@ class SilenceWatch:
         leads = bool(parts) and not parts[0].strip()  # the text may begin with a pause
         self._most_blocks = _blocks(SILENCE_MS + longest_ms)
         self._most_leading_blocks = _blocks(LEADING_MS + (longest_ms if leads else 0))
+        self.onset_samples: int | None = None  # where the chunk's first sound is
         self._blocks = 0
         self._silent_since = 0
         self._loudest = 0.0
         self._rest = np.zeros(0, np.float32)
+
+    @property
+    def has_heard(self) -> bool:
+        """Whether anything of the chunk was louder than silence."""
+        return self.onset_samples is not None
 
     def feed(self, samples: Samples) -> Runaway | None:
         """samples: float32 [n] at 24 kHz, the next ones of the chunk.
@@ -203,6 +209,8 @@ class SilenceWatch:
             self._loudest = max(self._loudest, level)
             if level > max(QUIET, QUIET_TO_LOUDEST * self._loudest):
                 self._silent_since = self._blocks
+                if self.onset_samples is None:
+                    self.onset_samples = (self._blocks - 1) * BLOCK_SAMPLES
                 continue
             leading = self._silent_since == 0
             most = self._most_leading_blocks if leading else self._most_blocks

@@ -78,7 +78,7 @@ class ChunkWords:
         self._words, self._estimated_s = _timed(text)
         self._start_chars = chunk_start_chars
         self._text_end = chunk_start_chars + len(text)
-        self._start_samples = first_frame * FRAME_SAMPLES
+        self._first_samples = self._start_samples = first_frame * FRAME_SAMPLES
         self._end_samples: int | None = None
         self._pace = pace or VoicePace()
         self._scale = self._pace.factor
@@ -100,11 +100,22 @@ class ChunkWords:
             return self._start_chars
         return self._start_chars + self._words[self._next - 1].text_end
 
-    def ends(self, frames: int) -> None:
-        """The chunk has so many frames: from now on its words share that time."""
-        self._end_samples = self._start_samples + frames * FRAME_SAMPLES
-        taken_s = frames * FRAME_SAMPLES / CODEC_RATE_HZ
-        self._pace.learn(self._estimated_s, taken_s)
+    def begins(self, sample: int) -> None:
+        """The chunk's first sound is at this sample of the reply; before it nothing is said."""
+        start = max(self._start_samples, sample - round(LEAD_S * CODEC_RATE_HZ))
+        if self._end_samples is not None:
+            self._scale = (self._end_samples - start) / CODEC_RATE_HZ / self._estimated_s
+        self._start_samples = start
+
+    def ends(self, frames: int, *, learns: bool = True) -> None:
+        """The chunk has so many frames: from now on its words share that time.
+
+        learns: whether the voice's pace can be told from it; not where speech was cut.
+        """
+        self._end_samples = self._first_samples + frames * FRAME_SAMPLES
+        taken_s = (self._end_samples - self._start_samples) / CODEC_RATE_HZ
+        if learns:
+            self._pace.learn(self._estimated_s, taken_s)
         self._scale = taken_s / self._estimated_s
 
     def told(self, emitted_samples: int) -> list[tuple[int, int]]:

@@ -35,6 +35,9 @@ def fits(annotation: Any) -> Fits:
         kinds = _SCALARS[annotation]
         return lambda value: type(value) in kinds
     origin, inner = typing.get_origin(annotation), typing.get_args(annotation)
+    alias = getattr(origin, "__value__", None)
+    if alias is not None:  # of a `type` statement, such as NumPy's NDArray since 2.5
+        return fits(alias[inner])
     if origin in (typing.Union, types.UnionType):
         return _one_of([fits(part) for part in inner])
     if origin is tuple:

@@ -21,19 +21,33 @@ def create_whisper(
     path: str | None,
     threads: int,
     partials: bool,
-    gpu: int | None,
     cpu: CpuToken | None = None,
 ) -> Recogniser:
-    """On a GPU it waits for nobody's turn on the CPU."""
     from pipelines.stages.asr_whisper import WhisperRecogniser
 
-    return WhisperRecogniser(
-        model,
-        _path(path),
-        cpu=cpu if gpu is None else None,
-        threads=threads,
-        partials=partials,
-        gpu=gpu,
+    return WhisperRecogniser(model, _path(path), cpu=cpu, threads=threads, partials=partials)
+
+
+def create_whisper_torch(
+    *,
+    model: str,
+    device: str,
+    gpu: int,
+    memory_share: float | None,
+    partials: bool,
+    cpu: CpuToken | None = None,
+) -> Recogniser:
+    """model: the path of a folder, or `owner/name` in the store. device: as of `create_higgs`.
+
+    On a GPU this process is held to its share of it, and waits for nobody's turn on the CPU.
+    """
+    from pipelines.stages.asr_whisper_torch import TorchWhisperRecogniser
+
+    place = _torch_device(device, gpu)
+    if place != "cpu" and memory_share is not None:
+        enforce_share(gpu, memory_share)
+    return TorchWhisperRecogniser(
+        folder_of(model), place, cpu=cpu if place == "cpu" else None, partials=partials
     )
 
 

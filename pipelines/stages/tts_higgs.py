@@ -14,6 +14,7 @@ from pipelines.higgs.prompt import Preamble
 from pipelines.higgs.reference import ReferenceEncoder, ReferenceRequest
 from pipelines.higgs.reference_audio import ReferenceRefused
 from pipelines.higgs.rows import Sampling
+from pipelines.higgs.sequence import SequenceTooLong, check_preamble
 from pipelines.higgs.tokenizer import HiggsTokenizerError
 from pipelines.ports import Progress
 from pipelines.runtime.lead import SPEAKER_LEAD
@@ -69,7 +70,7 @@ def load_model(options: HiggsSpeakerOptions, progress: Progress) -> HiggsModel:
     try:
         voice = load_voice(
             options.model,
-            size=Size(options.slots, options.positions),
+            size=Size(options.slots, options.positions, len(options.voices)),
             device=options.device,
             progress=progress,
         )
@@ -94,13 +95,16 @@ def load_model(options: HiggsSpeakerOptions, progress: Progress) -> HiggsModel:
         own.top_p if options.top_p is None else options.top_p,
         own.top_k if options.top_k is None else options.top_k,
     )
-    warm_up(voice)
-    return HiggsModel(voice, preambles or {MADE_UP_VOICE: voice.preamble()}, sampling, options.seed)
+    preambles = preambles or {MADE_UP_VOICE: voice.preamble()}
+    warm_up(voice, preambles.values())
+    return HiggsModel(voice, preambles, sampling, options.seed)
 
 
 def _preamble(voice: HiggsVoice, encoder: ReferenceEncoder, file: VoiceFile) -> Preamble:
     try:
         reference = encoder.refer(ReferenceRequest(path=file.audio, transcript=file.transcript))
-        return voice.preamble(reference.codes, reference.transcript)
-    except ReferenceRefused as error:
+        preamble = voice.preamble(reference.codes, reference.transcript)
+        check_preamble(len(preamble.items), voice.positions)
+        return preamble
+    except (ReferenceRefused, SequenceTooLong) as error:
         raise StageError("tts_voice_refused", f"The voice {file.name!r}: {error}") from error

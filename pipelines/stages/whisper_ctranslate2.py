@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from pipelines.stages.mel import BANDS
 from pipelines.stages.openmp import import_sleeping
 from pipelines.stages.whisper_model import Decoded
 from pipelines.stages.whisper_vocabulary import Vocabulary
@@ -20,8 +19,6 @@ class CTranslate2Engine:
 
     folder: model.bin, config.json and vocabulary.txt. Raises RuntimeError or ValueError.
     """
-
-    bands = BANDS
 
     def __init__(self, folder: Path, threads: int) -> None:
         self._library = import_sleeping("ctranslate2")
@@ -35,10 +32,14 @@ class CTranslate2Engine:
         self.vocabulary = Vocabulary.of_lines(folder / "vocabulary.txt")
 
     @property
+    def bands(self) -> int:
+        return int(self._model.n_mels)
+
+    @property
     def is_multilingual(self) -> bool:
         return bool(self._model.is_multilingual)
 
-    def encode(self, features: npt.NDArray[np.float32]) -> Any:
+    def encode(self, features: npt.NDArray[np.float32], pause: Callable[[], None]) -> Any:
         batch = np.ascontiguousarray(features[None])
         return self._model.encode(self._library.StorageView.from_array(batch))
 

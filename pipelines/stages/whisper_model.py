@@ -61,8 +61,9 @@ class Hearing:
 
 @dataclass(frozen=True, slots=True)
 class Decoded:
-    """tokens: those written, with or without the end. log_probability: mean per token, the end
-    included. no_speech: the probability, at the start of the transcript, that nobody speaks."""
+    """tokens: those written, without the end. log_probability: of all of them and the end, by the
+    number of tokens. no_speech: the probability, at the start of the transcript, that nobody
+    speaks."""
 
     tokens: Sequence[int]
     log_probability: float
@@ -83,8 +84,11 @@ class WhisperEngine(Protocol):
     @property
     def is_multilingual(self) -> bool: ...
 
-    def encode(self, features: npt.NDArray[np.float32]) -> Any:
-        """features: [bands, frames], an even number of frames, at most those of 30 s."""
+    def encode(self, features: npt.NDArray[np.float32], pause: Callable[[], None]) -> Any:
+        """features: [bands, frames], an even number of frames, at most those of 30 s.
+
+        pause: called between steps where the engine can; what it raises passes through.
+        """
         ...
 
     def detect_language(self, encoded: Any) -> int | None:
@@ -96,8 +100,7 @@ class WhisperEngine(Protocol):
     ) -> Decoded:
         """The most likely token each time, until the end or the limit.
 
-        start: what precedes the text. pause: called between tokens where the engine can; what it
-        raises passes through.
+        start: what precedes the text. pause: as above, between tokens.
         """
         ...
 
@@ -144,7 +147,7 @@ class WhisperModel:
         window = np.zeros(units * WINDOW_UNIT_SAMPLES, np.float32)
         heard = audio[: len(window)]
         window[: len(heard)] = heard
-        encoded = self._engine.encode(log_mel(window, self._engine.bands))
+        encoded = self._engine.encode(log_mel(window, self._engine.bands), pause)
         start = [*self._context(prompt), *self._start(encoded, language)]
         limit_tokens = TOKENS_AT_LEAST + int(duration_s * TOKENS_PER_S)
         decoded = self._engine.decode(encoded, start, limit_tokens, pause)

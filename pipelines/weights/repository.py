@@ -43,7 +43,8 @@ class Repository:
 
 HIGGS_V3 = Repository("bosonai/higgs-audio-v3-tts-4b", size_bytes=9_320_000_000)
 QWEN3_4B = Repository("Qwen/Qwen3-4B-Instruct-2507", size_bytes=8_060_000_000)
-KNOWN = {repository.name: repository for repository in (HIGGS_V3, QWEN3_4B)}
+WHISPER_TURBO = Repository("openai/whisper-large-v3-turbo", size_bytes=1_620_000_000)
+KNOWN = {repository.name: repository for repository in (HIGGS_V3, QWEN3_4B, WHISPER_TURBO)}
 
 
 def is_repository_name(model: str) -> bool:

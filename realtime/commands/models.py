@@ -33,7 +33,16 @@ from pipelines.weights.local_store import WeightsError, state_of
 from pipelines.weights.repository import KNOWN, problem_of, resolve_model
 from realtime.commands.errors import FAILED, OK, USAGE, CommandError
 from realtime.settings import Settings
-from realtime.stage_settings import Higgs, Llama, Piper, SGLang, Silero, SmartTurn, Whisper
+from realtime.stage_settings import (
+    Higgs,
+    Llama,
+    Piper,
+    SGLang,
+    Silero,
+    SmartTurn,
+    Whisper,
+    WhisperTorch,
+)
 
 BYTES_PER_MB = 1_000_000
 DEFAULT_GROUP = "embedded"  # what the built-in configuration runs
@@ -152,10 +161,10 @@ def _needed_files(settings: Settings) -> list[ModelFile]:
     return files
 
 
-def _folder_choices(settings: Settings) -> list[SGLang | Higgs]:
+def _folder_choices(settings: Settings) -> list[WhisperTorch | SGLang | Higgs]:
     stages = settings.stages
-    choices = (stages.writer, stages.speaker)
-    return [choice for choice in choices if isinstance(choice, SGLang | Higgs)]
+    choices = (stages.recogniser, stages.writer, stages.speaker)
+    return [choice for choice in choices if isinstance(choice, WhisperTorch | SGLang | Higgs)]
 
 
 def _needed_repositories(settings: Settings) -> list[Repository]:

@@ -9,7 +9,7 @@ import pytest
 from pipelines.types import StageError
 from realtime.settings_file import SettingsError, load_settings
 from realtime.stage_checks import check_gpus
-from realtime.stage_settings import Higgs, SGLang, Stages, Whisper
+from realtime.stage_settings import Higgs, SGLang, Stages, Whisper, WhisperTorch
 
 CONFIGS = Path(__file__).resolve().parents[2] / "configs"
 GIB = 1 << 30
@@ -62,7 +62,7 @@ def stages(folder: Path, text: str) -> Stages:
         ),
         (
             "stages:\n  recogniser:\n    kind: whisper\n    memory_share: 0.1\n",
-            ":2: 'stages.recogniser': memory_share is that of a GPU: set device to cuda",
+            ":4: 'stages.recogniser.memory_share' is no setting",
         ),
         (
             "stages:\n  speaker:\n    kind: piper\n    process: thread\n",
@@ -87,7 +87,9 @@ def test_a_mistake_is_named_with_its_line_and_cure(
 def test_stages_of_the_cpu_stay_in_the_server_and_those_of_a_gpu_leave_it(tmp_path: Path) -> None:
     usual = Stages()
     assert isinstance(usual.recogniser, Whisper) and usual.recogniser.process == "inline"
-    chosen = stages(tmp_path, f"{SGLANG}  speaker: {{kind: higgs}}\n")
+    rest = "  speaker: {kind: higgs}\n  recogniser: {kind: whisper_torch}\n"
+    chosen = stages(tmp_path, SGLANG + rest)
+    assert isinstance(chosen.recogniser, WhisperTorch) and chosen.recogniser.process == "worker"
     assert isinstance(chosen.writer, SGLang) and chosen.writer.process == "worker"
     assert isinstance(chosen.speaker, Higgs) and chosen.speaker.process == "worker"
     assert chosen.speaker.voice_names == ("default",)
@@ -122,8 +124,13 @@ def problems(chosen: Stages, *memory_bytes: int) -> list[str]:
 def test_the_shipped_file_fits_on_one_large_card_and_on_no_small_one(empty_store: Path) -> None:
     chosen = load_settings(CONFIGS / "higgs.yaml", {}).stages
     assert problems(chosen, 80 * GIB) == []
-    assert len(problems(chosen)) == 2, "a speaker that may be on the CPU asks for nothing"
-    for model, size_bytes in ((Higgs(kind="higgs").model, 9 * GIB), ("maker/other", 30 * GIB)):
+    assert len(problems(chosen)) == 1, "what may be on the CPU asks for nothing"
+    hearing = WhisperTorch(kind="whisper_torch").model
+    for model, size_bytes in (
+        (Higgs(kind="higgs").model, 9 * GIB),
+        ("maker/other", 30 * GIB),
+        (hearing, GIB),
+    ):
         shard = empty_store.joinpath(*model.split("/"), "model.safetensors")
         shard.parent.mkdir(parents=True)
         with shard.open("wb") as opened:
@@ -161,3 +168,4 @@ def test_where_no_stage_needs_a_gpu_none_is_looked_for(monkeypatch: pytest.Monke
     monkeypatch.setattr("realtime.stage_checks.gpu_memory_bytes", look)
     check_gpus(Stages())
     check_gpus(Stages(speaker=Higgs(kind="higgs", device="cpu")))
+    check_gpus(Stages(recogniser=WhisperTorch(kind="whisper_torch", device="cpu")))

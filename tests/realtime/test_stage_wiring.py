@@ -26,6 +26,7 @@ from realtime.stage_settings import (
     Stages,
     VoiceSample,
     Whisper,
+    WhisperTorch,
 )
 from realtime.stages import create_cascade
 from tests.pipelines.test_weights_repository import put
@@ -54,6 +55,7 @@ def made_by(stage: Any) -> tuple[str, dict[str, Any]]:
     ("role", "choice", "name", "function"),
     [
         ("recogniser", Whisper(kind="whisper", process="worker"), "asr", "create_whisper"),
+        ("recogniser", WhisperTorch(kind="whisper_torch"), "asr", "create_whisper_torch"),
         ("writer", Llama(kind="llama", process="worker"), "llm", "create_llama"),
         ("writer", SGLang(kind="sglang", memory_share=0.4), "llm", "create_sglang"),
         ("speaker", Piper(kind="piper", process="worker"), "tts", "create_piper"),
@@ -86,11 +88,13 @@ def test_inline_stages_are_made_of_the_same_values() -> None:
 def test_values_reach_the_factory(tmp_path: Path) -> None:
     sample = VoiceSample(audio=tmp_path / "a.wav", transcript="Hello.")
     found = parts(
-        recogniser=Whisper(kind="whisper", device="cuda", gpu=1, process="worker"),
+        recogniser=WhisperTorch(kind="whisper_torch", device="cuda", gpu=1, memory_share=0.1),
         writer=SGLang(kind="sglang", memory_share=0.4, model="a/b", attention_backend="fa3"),
         speaker=Higgs(kind="higgs", voices={"anna": sample}, device="cpu", seed=7),
     )
-    assert made_by(found["recogniser"])[1]["gpu"] == 1
+    _, recogniser = made_by(found["recogniser"])
+    assert (recogniser["device"], recogniser["gpu"]) == ("cuda", 1)
+    assert recogniser["memory_share"] == 0.1
     _, writer = made_by(found["writer"])
     assert writer["attention_backend"] == "fa3" and writer["instructions"].startswith("You are a")
     _, speaker = made_by(found["speaker"])

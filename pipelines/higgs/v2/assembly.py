@@ -6,7 +6,7 @@ from pathlib import Path
 
 import torch
 
-from pipelines.higgs.assembly import PREFIXES, ROW_LIMIT, HiggsVoice, Size, voice_around
+from pipelines.higgs.assembly import ROW_LIMIT, HiggsVoice, Size, voice_around
 from pipelines.higgs.codec import load_codec
 from pipelines.higgs.codec_config import CodecConfig
 from pipelines.higgs.codec_model import CodecModel
@@ -36,7 +36,7 @@ def assemble(
     decoder = V2TorchDecoder(
         config,
         parameters,
-        slots=size.streams + PREFIXES,
+        slots=size.slots,
         positions=size.positions,
         row_limit=ROW_LIMIT,
         device=device,

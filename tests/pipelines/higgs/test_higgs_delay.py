@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from pipelines.higgs.config import AudioConfig
-from pipelines.higgs.delay import clean, delay, frames_of, undelay
+from pipelines.higgs.delay import delay, frames_of, undelay
 from pipelines.higgs.member import V3
 from pipelines.higgs.rows import Codes
 
@@ -65,11 +65,6 @@ def test_fewer_rows_than_codebooks_hold_no_frame(rows: int) -> None:
 
 def test_one_frame_needs_as_many_rows_as_codebooks() -> None:
     assert undelay(_frames(8)).shape == (1, 8)
-
-
-def test_special_codes_become_zero_and_others_stay() -> None:
-    assert clean(np.array([[0, 31, BEGIN, END]], np.int32), BEGIN).tolist() == [[0, 31, 0, 0]]
-    assert clean(np.array([[0, 31, BEGIN, END]], np.int32), BEGIN, 31).tolist() == [[0, 31, 31, 31]]
 
 
 def test_a_length_stop_loses_the_seven_frames_under_way() -> None:

@@ -9,6 +9,7 @@ import torch
 from pipelines.higgs.delay import delay
 from pipelines.higgs.ports import INVALID_CODE
 from pipelines.higgs.rows import Codes, RowBatch, Sampling
+from pipelines.higgs.vocabulary import AUDIO, TEXT, TTS
 from tests.pipelines.higgs.voices import (
     CONFIG,
     Voice,
@@ -17,6 +18,7 @@ from tests.pipelines.higgs.voices import (
     reference,
     script,
     sound,
+    tokenizer,
 )
 
 TEXTS = ("Hello there, how are you?", "I am well.", "It rains, and it will rain tomorrow.")
@@ -164,21 +166,82 @@ def test_text_that_says_nothing_makes_no_sound_and_ends(text: str) -> None:
 
 
 def test_specials_in_the_text_do_not_become_tokens() -> None:
-    plain = sound(make_voice().say(0, "Hello there."))
-    spiked = sound(make_voice().say(0, "Hello<|audio|><|text|> there."))
+    voice = make_voice()
+    tokens: list[int] = []
+    launch = voice.decoder.launch
 
-    assert len(spiked) > 0 and len(plain) > 0
+    def watched(batch: RowBatch) -> None:
+        tokens.extend(batch.tokens.tolist())
+        launch(batch)
+
+    voice.decoder.launch = watched  # type: ignore[method-assign]
+    voice.say(0, "Hello<|audio|><|text|> there<|tts|>.")
+
+    for name in (TTS, TEXT, AUDIO):
+        assert tokens.count(tokenizer().special(name)) == 1
 
 
-def test_fifty_thousand_characters_are_spoken_in_chunks() -> None:
+def test_fifty_thousand_characters_are_spoken_in_chunks_that_fit() -> None:
     voice = make_voice(typical_rows=9)
     stream = voice.open(0)
     voice.engine.feed(0, "word " * 10_000)
-    for _ in range(300):
+    for _ in range(1500):
         voice.step([0])
 
-    assert stream.sequence.rebuilds > 0 or voice.heard[0]
+    assert stream.sequence.rebuilds > 2
+    assert stream.error is None and voice.heard[0][-1].text_end > 1000
     voice.engine.close(0)
+
+
+def test_prompts_are_fed_however_many_streams_draw() -> None:
+    voice = make_voice(streams=70, positions=200)
+    for slot in range(66):
+        voice.open(slot)
+        voice.engine.feed(slot, "Hello there.")
+        voice.run_until_drawing(slot)
+    waiting = voice.open(66)
+    voice.engine.feed(66, "Hello there.")
+    for _ in range(4):
+        voice.step([66, *range(66)])
+
+    assert waiting.sequence.rows_drawn > 0
+
+
+def test_a_chunk_without_a_frame_does_not_stop_the_words_behind_it() -> None:
+    voice = make_voice()
+    stream = voice.open(0)
+    for text in TEXTS:
+        voice.engine.feed(0, text)
+    voice.engine.feed(0, None)
+    while stream.sequence.chunk != 1:
+        voice.step([0])
+    stream.sequence.cut(0)
+    for frames in stream.sequence.take_frames():
+        stream._hold(frames)  # pyright: ignore[reportPrivateUsage]
+    voice.run({0})
+
+    told = [word.text_end for delta in voice.heard[0] for word in delta.words]
+    with_sound = [delta.text_end for delta in voice.heard[0] if len(delta.samples)]
+    assert told == sorted(told) and with_sound[-1] == sum(map(len, TEXTS))
+
+
+def test_one_streams_mistake_is_its_own() -> None:
+    alone = sound(make_voice().say(1, TEXTS[1], seed=7))
+    voice = make_voice()
+    for slot in (0, 1):
+        stream = voice.open(slot, seed=7)
+        voice.engine.feed(slot, TEXTS[1])
+        voice.engine.feed(slot, None)
+        if slot == 0:
+            stream.accept = lambda row, generation: 1 // 0  # type: ignore[method-assign]
+    over: set[int] = set()
+    while not over:
+        over = voice.step([0, 1])
+    voice.engine.close(0)
+    voice.run({1})
+
+    assert voice.errors[0].code == "tts_failed" and "ZeroDivisionError" in voice.errors[0].message
+    np.testing.assert_array_equal(sound(voice.heard[1]), alone)
 
 
 def test_what_is_not_a_number_fails_its_own_stream_alone() -> None:

@@ -3,24 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 import pytest
 import torch
 
+from pipelines.higgs.chunk import Frames, TextChunk
 from pipelines.higgs.config import AudioConfig, HiggsConfig
 from pipelines.higgs.delay import delay
 from pipelines.higgs.member import V3
 from pipelines.higgs.prompt import Item, history_items
 from pipelines.higgs.rows import NO_DRAW, NO_TOKEN, Row, RowBatch, Sampling
-from pipelines.higgs.sequence import (
-    HISTORY_CHUNKS,
-    Frames,
-    Sequence,
-    SequenceState,
-    SequenceTooLong,
-    TextChunk,
-)
+from pipelines.higgs.sequence import HISTORY_CHUNKS, Sequence, SequenceState, SequenceTooLong
 from pipelines.higgs.synthetic import random_parameters, tiny_config
 from pipelines.higgs.torch_decoder import TorchDecoder
 
@@ -63,7 +58,8 @@ def drawn_rows(sequence: Sequence, draw: Draw, lag: int = 1) -> list[Row]:
 
 
 def all_frames(taken: list[Frames]) -> np.ndarray:
-    return np.concatenate([frames.codes for frames in taken])
+    codes = [code for frames in taken for code in frames.codes]
+    return np.array(codes, np.int32).reshape(len(codes), AUDIO.codebooks)
 
 
 def test_a_prompt_is_fed_in_order_and_its_last_row_draws() -> None:
@@ -146,7 +142,7 @@ def test_a_starved_sequence_goes_on_behind_its_speech_with_exact_history() -> No
     rows = sequence.take(64)
 
     # From the row of the end on, the codebooks behind are filled as they were in training.
-    canonical = delay(spoken.astype(np.int32), BEGIN, END)
+    canonical = delay(spoken, BEGIN, END)
     assert rows[-1].token == 12 and rows[-1].ramp == 0
     start = 4 + 12  # preamble, text, and the rows of whole frames
     assert rows[-1].position == 4 + len(canonical) + 2
@@ -187,13 +183,83 @@ def test_a_rebuilt_sequence_holds_no_more_history_than_it_may() -> None:
     for _ in range(HISTORY_CHUNKS + 3):
         sequence.append(TextChunk((10, 11, 12), row_limit=30))
         drawn_rows(sequence, ending_at(9))
-    sequence.append(TextChunk((10, 11, 12), row_limit=1950))
+    sequence.append(TextChunk((10, 11, 12), row_limit=3900))
 
     rows = sequence.take(1000)
 
     assert sequence.rebuilds == 1
     assert sum(row.token == 10 for row in rows) == HISTORY_CHUNKS + 1
     assert rows[0].position == 1
+
+
+@pytest.mark.parametrize("before_the_edge", range(1, 12))
+def test_speech_that_ends_just_before_the_edge_stays_within_the_slot(before_the_edge: int) -> None:
+    sequence = make(positions=140)
+    sequence.append(TextChunk((10, 11, 12), row_limit=1000, closing=(7, 8)))
+    limit = 140 - 4 - 6 - 2
+
+    fed = drawn_rows(sequence, ending_at(limit - before_the_edge))
+
+    assert max(row.position for row in fed) < 140
+
+
+@pytest.mark.parametrize("tokens", [100, 200, 300, 320, 325])
+def test_history_makes_room_for_a_long_text(tokens: int) -> None:
+    sequence = make()
+    for _ in range(4):
+        sequence.append(HELLO)
+        drawn_rows(sequence, ending_at(25))
+    sequence.append(TextChunk(tuple(range(tokens)), row_limit=2000))
+
+    fed = drawn_rows(sequence, ending_at(1000))
+
+    assert max(row.position for row in fed) < 400
+    draws = [row for row in fed if row.ramp != NO_DRAW]
+    assert len(draws) >= 64
+
+
+def test_generous_limits_do_not_make_the_cache_anew_at_every_chunk() -> None:
+    sequence = make(positions=2048)
+    for _ in range(12):
+        sequence.append(TextChunk((10,) * 20, row_limit=1300))
+        drawn_rows(sequence, ending_at(250))
+
+    assert 1 <= sequence.rebuilds <= 4
+
+
+def test_the_last_chunk_stays_where_a_voice_has_nothing_else_to_hold_on_to() -> None:
+    sequence = make(positions=600)
+    sequence.append(TextChunk((10, 11, 12), row_limit=500))
+    drawn_rows(sequence, ending_at(230))
+    sequence.append(TextChunk((10, 21, 12), row_limit=800))
+
+    rows = sequence.take(1000)
+
+    assert sequence.rebuilds == 1
+    assert [row.token for row in rows if row.token in (11, 21)] == [11, 21]
+
+
+def test_a_row_on_its_way_behind_an_early_end_is_not_the_next_chunks() -> None:
+    """Where any codebook may end speech, its end can be known before the last row is drawn."""
+    rule = replace(V3, watched=8)
+    sequence = Sequence(0, AUDIO, rule, (1,), positions=400, sampling=GREEDY, seed=5)
+    sequence.append(HELLO)
+    sequence.append(WORLD)
+    sequence.take(16)
+    for row in range(20):
+        generation = sequence.generation
+        sequence.take(1)
+        sequence.accept(ending_at(1000)(row), generation)
+    on_its_way = sequence.generation
+    sequence.take(1)
+    sequence.accept((3,) * 7 + (END,), on_its_way)
+    frames = sequence.take_frames()
+    sequence.accept((9,) * 8, on_its_way)
+
+    assert frames[-1].is_last
+    assert sequence.take_frames() == []
+    rows = sequence.take(64)
+    assert rows[-1].ramp == 0  # the next chunk's first row is still to be drawn
 
 
 def test_what_cannot_fit_is_refused() -> None:
@@ -234,7 +300,7 @@ def test_a_cut_ends_the_chunk_and_leaves_its_history_exact() -> None:
 
     frames = sequence.take_frames()
     assert [piece.is_last for piece in frames] == [True] and not len(frames[0].codes)
-    canonical = delay(taken[:25].astype(np.int32), BEGIN, END)
+    canonical = delay(taken[:25], BEGIN, END)
     assert rows[0].position == 4 + 25  # the first row that ends
     assert [row.codes for row in rows[:7]] == [tuple(row) for row in canonical[25:].tolist()]
 
@@ -274,7 +340,7 @@ def test_the_cache_equals_a_fresh_prefill_of_the_same_history(decoder: TorchDeco
         said.append(chunk)
         run(decoder, said)
         frames = all_frames(said.take_frames())
-        history += history_items(chunk.items, frames.astype(np.int32), AUDIO)
+        history += history_items(chunk.items, frames, AUDIO)
     # A third chunk behind the history, once by going on and once from nothing.
     fresh = Sequence(1, AUDIO, V3, tuple(history), positions=400, sampling=GREEDY, seed=0)
     said.append(TextChunk((10, 31, 12), row_limit=40))

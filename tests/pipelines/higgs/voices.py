@@ -107,6 +107,11 @@ class Voice:
         while open_slots:
             open_slots -= self.step(sorted(open_slots))
 
+    def run_until_drawing(self, slot: int) -> None:
+        """Step one stream until its prompt is fed."""
+        while not self.engine.stream(slot).draws:
+            self.step([slot])
+
     def step(self, slots: list[int]) -> set[int]:
         """One step; those that ended or failed by it."""
         over: set[int] = set()

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from pipelines.stages import factories, llm_sglang, tts_higgs
+from pipelines.runtime.cpu import CpuToken
+from pipelines.stages import asr_whisper_torch, factories, llm_sglang, tts_higgs
 from pipelines.stages.llm_sglang import SGLangWriter
 from pipelines.stages.llm_sglang_arguments import SGLangOptions
 from pipelines.stages.tts_higgs import HiggsSpeakerOptions, VoiceFile
@@ -71,6 +72,27 @@ def test_a_higgs_voice_of_plain_values(store: Path, monkeypatch: pytest.MonkeyPa
     )
     assert made[1].device == "cuda:1"
     assert held == [(1, 0.4)], "held to its share on a GPU alone"
+
+
+def test_a_recogniser_on_a_gpu_has_its_share_and_waits_for_no_cpu(
+    store: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made: list[tuple[Any, ...]] = []
+    held: list[tuple[int, float]] = []
+
+    def make(folder: Path, device: str, *, cpu: CpuToken | None, partials: bool) -> None:
+        made.append((folder, device, cpu, partials))
+
+    monkeypatch.setattr(asr_whisper_torch, "TorchWhisperRecogniser", make)
+    monkeypatch.setattr(factories, "enforce_share", lambda *share: held.append(share))
+    token = CpuToken()
+    values: dict[str, Any] = {"model": "maker/ears", "gpu": 1, "memory_share": 0.1}
+    factories.create_whisper_torch(**values, device="cuda", partials=True, cpu=token)
+    assert held == [(1, 0.1)]
+    factories.create_whisper_torch(**values, device="cpu", partials=False, cpu=token)
+    folder = store / "maker" / "ears"
+    assert made == [(folder, "cuda:1", None, True), (folder, "cpu", token, False)]
+    assert held == [(1, 0.1)], "held to its share on a GPU alone"
 
 
 @pytest.mark.parametrize(("is_there", "device"), [(True, "cuda:1"), (False, "cpu")])

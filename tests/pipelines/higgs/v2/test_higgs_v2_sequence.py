@@ -51,7 +51,7 @@ def spoken(parameters: DualParameters, texts: tuple[str, ...], step_rows: int) -
     for text in texts:
         sequence.append(TextChunk(SCRIPT.chunk(text), ROW_LIMIT, SCRIPT.closing))
     sequence.finish()
-    found: list[list[Codes]] = [[] for _ in texts]
+    found: list[list[tuple[int, ...]]] = [[] for _ in texts]
     launched: list[tuple[list[bool], int]] = []
     while sequence.state is not SequenceState.ENDED:
         rows = sequence.take(step_rows)
@@ -65,9 +65,9 @@ def spoken(parameters: DualParameters, texts: tuple[str, ...], step_rows: int) -
             for row in codes[draws].tolist():
                 sequence.accept(tuple(row), generation)
         for frames in sequence.take_frames():
-            found[frames.chunk].append(frames.codes)
+            found[frames.chunk].extend(frames.codes)
     assert sequence.rebuilds == 0
-    return [np.concatenate(parts) for parts in found]
+    return [np.array(codes, np.int32) for codes in found]
 
 
 def judged(judge: Any, items: list[Item]) -> tuple[Codes, list[Item]]:

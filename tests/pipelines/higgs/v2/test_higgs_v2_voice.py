@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -31,12 +32,13 @@ SIZE = Size(streams=2, positions=700)
 def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     codec = random_codec(tiny_codec_config()).state_dict()
     sizes = tiny_codec_config().section()
+    v2_codec = replace(tiny_codec_config(), codebook_size=CONFIG.audio.begin_code)
     folders = {member.name: tmp_path_factory.mktemp(member.name) for member in (V3, V2)}
     write_v3(folders[V3.name], tiny_config() | sizes, seed=3, typical_rows=25, codec=codec)
     parameters = random_parameters(CONFIG, "cpu", torch.float32, seed=2)
-    write_checkpoint(
-        folders[V2.name], PUBLISHED | sizes, parameters, is_converted=False, codec=codec
-    )
+    content = PUBLISHED | v2_codec.section()
+    tensors = random_codec(v2_codec).state_dict()
+    write_checkpoint(folders[V2.name], content, parameters, is_converted=False, codec=tensors)
     return folders
 
 

@@ -1,0 +1,108 @@
+"""A Whisper checkpoint as `transformers` writes it: a folder, looked at before it is believed."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from transformers import WhisperForConditionalGeneration
+from transformers.utils import logging as transformers_logging
+
+from pipelines.stages.whisper_vocabulary import Vocabulary, VocabularyError
+
+CONFIG = "config.json"
+GENERATION = "generation_config.json"
+NEEDED = ("startoftranscript", "transcribe", "notimestamps")
+MULTILINGUAL_TOKENS = 51_865  # what has fewer knows English alone
+
+
+class WhisperCheckpointError(ValueError):
+    """A folder that is no whole Whisper checkpoint; the message says what is wrong."""
+
+
+@dataclass(frozen=True, slots=True)
+class WhisperCheckpoint:
+    """suppressed: tokens that are never written; suppressed_first: nor as the first one."""
+
+    network: WhisperForConditionalGeneration
+    vocabulary: Vocabulary
+    is_multilingual: bool
+    suppressed: tuple[int, ...]
+    suppressed_first: tuple[int, ...]
+
+
+def load_checkpoint(folder: Path, device: str, dtype: torch.dtype) -> WhisperCheckpoint:
+    """Blocking. Raises WhisperCheckpointError, FileNotFoundError; RuntimeError without memory."""
+    config = _read(folder / CONFIG)
+    if (kind := config.get("model_type")) != "whisper":
+        raise WhisperCheckpointError(f"{CONFIG} describes a model of type {kind!r}, not 'whisper'")
+    generation = _read(folder / GENERATION) if (folder / GENERATION).is_file() else {}
+    vocabulary = _vocabulary(folder)
+    network = _network(folder, dtype)
+    tokens = int(network.config.vocab_size)
+    return WhisperCheckpoint(
+        network=network.to(device=torch.device(device)).eval(),  # pyright: ignore[reportArgumentType]
+        vocabulary=vocabulary,
+        is_multilingual=bool(generation.get("is_multilingual", tokens >= MULTILINGUAL_TOKENS)),
+        suppressed=_tokens("suppress_tokens", tokens, generation, config),
+        suppressed_first=_tokens("begin_suppress_tokens", tokens, generation, config),
+    )
+
+
+def _network(folder: Path, dtype: torch.dtype) -> WhisperForConditionalGeneration:
+    shown = transformers_logging.is_progress_bar_enabled()
+    transformers_logging.disable_progress_bar()
+    try:
+        network, told = WhisperForConditionalGeneration.from_pretrained(
+            folder,
+            dtype=dtype,
+            local_files_only=True,
+            use_safetensors=True,
+            output_loading_info=True,
+        )
+    except (OSError, KeyError, TypeError, ValueError) as error:
+        raise WhisperCheckpointError(f"its weights cannot be loaded: {error}") from error
+    finally:
+        if shown:
+            transformers_logging.enable_progress_bar()
+    # What is missing would be made up.
+    missing = sorted({*told["missing_keys"], *(str(key) for key in told["mismatched_keys"])})
+    if missing:
+        more = "" if len(missing) == 1 else f" and {len(missing) - 1} more"
+        raise WhisperCheckpointError(f"its weights lack {missing[0]}{more}")
+    return network
+
+
+def _vocabulary(folder: Path) -> Vocabulary:
+    try:
+        vocabulary = Vocabulary.of_checkpoint(folder)
+    except FileNotFoundError as error:
+        raise WhisperCheckpointError(
+            "it has neither tokenizer.json nor vocab.json: copy those of the model that it is made "
+            "from beside its weights"
+        ) from error
+    except VocabularyError as error:
+        raise WhisperCheckpointError(f"its tokenizer is not that of a Whisper: {error}") from error
+    missing = [name for name in NEEDED if vocabulary.special(name) is None]
+    if missing:
+        raise WhisperCheckpointError(f"its tokenizer has no {', '.join(missing)}")
+    return vocabulary
+
+
+def _tokens(name: str, tokens: int, *contents: dict[str, Any]) -> tuple[int, ...]:
+    """A list of tokens from the first of the files that has it; lists may be null."""
+    listed: Any = next((content[name] for content in contents if content.get(name)), [])
+    return tuple(number for number in listed if 0 <= number < tokens)
+
+
+def _read(path: Path) -> dict[str, Any]:
+    try:
+        content: Any = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise WhisperCheckpointError(f"{path.name} is not JSON ({error})") from error
+    if not isinstance(content, dict):
+        raise WhisperCheckpointError(f"{path.name} is no JSON object")
+    return content
