@@ -17,8 +17,8 @@ from pipelines.stages.whisper_stage import (
 from pipelines.types import HEARING_RATE_HZ, StageError
 
 MISSING = (
-    "The recogniser needs PyTorch and transformers, which are not installed here ({cause}): install "
-    "the extra `higgs` (`pip install 'parley[higgs]'`), or choose another recogniser."
+    "The recogniser needs PyTorch and transformers, which are not installed here ({cause}): "
+    "install the extra `higgs` (`pip install 'parley[higgs]'`), or choose another recogniser."
 )
 CURE = "correct stages.recogniser.model, or fetch it anew with `parley models fetch`"
 
@@ -74,9 +74,9 @@ def _load(folder: Path, device: str) -> WhisperModel:
         raise StageError(
             "asr_model_missing", f"The recogniser {folder} lacks {error.filename}: {CURE}."
         ) from error
-    except RuntimeError as error:
+    except (RuntimeError, AssertionError) as error:  # the latter of a PyTorch without CUDA
         raise StageError(
             "asr_failed",
             f"The recogniser in {folder} could not be loaded on {device}: {error}. Where memory is "
-            "short, raise stages.recogniser.memory_share.",
+            "short, raise stages.recogniser.memory_share; without a GPU, set its device to cpu.",
         ) from error

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from safetensors import SafetensorError
 from transformers import WhisperForConditionalGeneration
-from transformers.utils import logging as transformers_logging
 
 from pipelines.stages.whisper_vocabulary import Vocabulary, VocabularyError
 
@@ -41,10 +41,10 @@ def load_checkpoint(folder: Path, device: str, dtype: torch.dtype) -> WhisperChe
         raise WhisperCheckpointError(f"{CONFIG} describes a model of type {kind!r}, not 'whisper'")
     generation = _read(folder / GENERATION) if (folder / GENERATION).is_file() else {}
     vocabulary = _vocabulary(folder)
-    network = _network(folder, dtype)
+    network: Any = _network(folder, dtype)
     tokens = int(network.config.vocab_size)
     return WhisperCheckpoint(
-        network=network.to(device=torch.device(device)).eval(),  # pyright: ignore[reportArgumentType]
+        network=network.to(device).eval(),
         vocabulary=vocabulary,
         is_multilingual=bool(generation.get("is_multilingual", tokens >= MULTILINGUAL_TOKENS)),
         suppressed=_tokens("suppress_tokens", tokens, generation, config),
@@ -53,21 +53,17 @@ def load_checkpoint(folder: Path, device: str, dtype: torch.dtype) -> WhisperChe
 
 
 def _network(folder: Path, dtype: torch.dtype) -> WhisperForConditionalGeneration:
-    shown = transformers_logging.is_progress_bar_enabled()
-    transformers_logging.disable_progress_bar()
+    load: Any = WhisperForConditionalGeneration.from_pretrained
     try:
-        network, told = WhisperForConditionalGeneration.from_pretrained(
+        network, told = load(
             folder,
             dtype=dtype,
             local_files_only=True,
             use_safetensors=True,
             output_loading_info=True,
         )
-    except (OSError, KeyError, TypeError, ValueError) as error:
+    except (OSError, KeyError, TypeError, ValueError, SafetensorError) as error:
         raise WhisperCheckpointError(f"its weights cannot be loaded: {error}") from error
-    finally:
-        if shown:
-            transformers_logging.enable_progress_bar()
     # What is missing would be made up.
     missing = sorted({*told["missing_keys"], *(str(key) for key in told["mismatched_keys"])})
     if missing:

@@ -2,7 +2,8 @@
 
 The modules and weights are those of `transformers`; the passes are written out, since the encoder
 there takes 30 s of sound alone, and the decoder's cache is called otherwise from one release to the
-next. Architecture: Radford et al., Robust Speech Recognition via Large-Scale Weak Supervision, 2022.
+next. Architecture: Radford et al., Robust Speech Recognition via Large-Scale Weak Supervision
+(2022).
 """
 
 from __future__ import annotations
@@ -18,9 +19,9 @@ HALF_CLAMP = torch.finfo(torch.float16).max - 1000  # large sums are kept off in
 
 
 def encode(encoder: Any, features: Tensor, pause: Callable[[], None]) -> Tensor:
-    """[1, bands, frames], at most those of 30 s, to [1, frames // 2, width]. encoder: WhisperEncoder.
+    """[1, bands, frames], at most those of 30 s, to [1, frames // 2, width].
 
-    pause: called between layers.
+    encoder: WhisperEncoder. pause: called between layers.
     """
     hidden = gelu(encoder.conv2(gelu(encoder.conv1(features)))).transpose(1, 2)
     hidden = hidden + encoder.embed_positions.weight[: hidden.shape[1]]

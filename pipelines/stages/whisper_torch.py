@@ -97,7 +97,7 @@ class TorchEngine:
         return self._network.proj_out(state).float()
 
     def _no_speech_probability(self, states: Tensor, start: Sequence[int]) -> float:
-        if self._no_speech is None or self._start not in start:
+        if self._no_speech is None or self._start is None or self._start not in start:
             return 0.0
         scores = self._scores(states[list(start).index(self._start)])
         return float(scores.softmax(-1)[self._no_speech])

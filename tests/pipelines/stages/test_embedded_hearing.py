@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import soxr
 
 from pipelines.stages import tts_piper
 from pipelines.stages.asr_whisper import WhisperRecogniser
@@ -21,7 +22,7 @@ from pipelines.types import (
     Transcript,
 )
 from pipelines.weights import ModelMissing
-from tests.pipelines.stages.embedded import check, freed, outputs, recording, room, started
+from tests.pipelines.stages.embedded import check, freed, outputs, recording, room, say, started
 
 pytestmark = pytest.mark.models
 
@@ -200,6 +201,22 @@ def test_long_turns_with_pauses_are_heard_to_the_end() -> None:
             missing = [word for _, word in parts if word not in text]
             assert len(missing) <= 1, (missing, text)
             assert text[-1] == "know"
+
+    check(main)
+
+
+def test_the_fastest_talkers_are_heard_to_the_end() -> None:
+    said = (
+        "What is the weather like in London today, and will it rain tomorrow morning before nine, "
+        "or should I rather take the umbrella with me?"
+    )
+
+    async def main() -> None:
+        async with started(PiperSpeaker()) as speaker, started(WhisperRecogniser()) as recogniser:
+            deltas = await say(speaker, said, speed=1.7)
+            spoken = np.concatenate([delta.samples for delta in deltas])
+            heard = soxr.resample(spoken, deltas[0].rate_hz, HEARING_RATE_HZ)
+            assert words(await hear(recogniser, heard))[-3:] == ["umbrella", "with", "me"]
 
     check(main)
 

@@ -13,7 +13,9 @@ import torch
 from tokenizers import Tokenizer
 from transformers import WhisperFeatureExtractor, WhisperForConditionalGeneration
 
+from pipelines.runtime.remote_stage import ProcessStage
 from pipelines.runtime.ticket import Aborted
+from pipelines.stages import factories
 from pipelines.stages.asr_whisper_torch import TorchWhisperRecogniser
 from pipelines.stages.mel import log_mel
 from pipelines.stages.whisper_model import PROMPT_MAX_TOKENS, WhisperModel
@@ -211,6 +213,29 @@ def test_the_stage_hears_shows_partials_and_frees_what_is_aborted(folder: Path) 
     check(main)
 
 
+def test_the_stage_hears_in_a_process_of_its_own(folder: Path) -> None:
+    values = {
+        "model": str(folder),
+        "device": "cpu",
+        "gpu": 0,
+        "memory_share": None,
+        "partials": True,
+    }
+
+    async def main() -> None:
+        stage = ProcessStage("asr", f"{factories.__name__}:create_whisper_torch", values)
+        await stage.start(lambda line: None)
+        try:
+            stream = stage.open(RecogniseRequest("talk"))
+            await stream.push(buzz(1.0))
+            await stream.finish()
+            assert [output.is_final async for output in stream] == [True]
+        finally:
+            await stage.close()
+
+    check(main)
+
+
 # ---- folders that are none -----------------------------------------------------------------------
 
 
@@ -262,11 +287,16 @@ def test_a_folder_without_its_files_is_told(folder: Path, tmp_path: Path) -> Non
     assert "it has neither tokenizer.json nor vocab.json" in refusal(spoilt)
 
 
-def refusal(folder: Path) -> str:
+@pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU")
+def test_a_gpu_that_is_not_there_is_told(folder: Path) -> None:
+    assert "set its device to cpu" in refusal(folder, "cuda:0")
+
+
+def refusal(folder: Path, device: str = "cpu") -> str:
     told: list[str] = []
 
     async def main() -> None:
-        stage = TorchWhisperRecogniser(folder)
+        stage = TorchWhisperRecogniser(folder, device)
         with pytest.raises(StageError) as caught:
             await stage.start(lambda line: None)
         await stage.close()

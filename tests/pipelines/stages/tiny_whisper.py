@@ -38,8 +38,8 @@ def save_tiny(folder: Path, *, bands: int = 8, seed: int = 3, **generation: Any)
         initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
     )
     tokenizer.train_from_iterator(SPOKEN * 4, trainer)
+    end = tokenizer.get_vocab_size()
     tokenizer.add_special_tokens([f"<|{name}|>" for name in MARKERS])
-    end = tokenizer.token_to_id("<|endoftext|>")
     config = WhisperConfig(
         vocab_size=tokenizer.get_vocab_size(),
         num_mel_bins=bands,
