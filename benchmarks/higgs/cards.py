@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pipelines.placement import gpu_memory_bytes
-from realtime.stage_settings import Higgs, SGLang, Stages, Whisper
+from realtime.stage_settings import Higgs, SGLang, Stages, WhisperTorch
 
 QUERY_TIMEOUT_S = 20.0
 BYTES_PER_MIB = 2**20
@@ -95,7 +95,7 @@ def _workers(stages: Stages) -> list[tuple[str, tuple[int, float] | None]]:
         if getattr(choice, "process", "inline") != "worker":
             continue
         share = None
-        if isinstance(choice, Whisper | SGLang | Higgs) and choice.card is not None:
+        if isinstance(choice, WhisperTorch | SGLang | Higgs) and choice.card is not None:
             share = None if choice.memory_share is None else (choice.card, choice.memory_share)
         found.append((role, share))
     return found

@@ -19,13 +19,13 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from pipelines.higgs.codec import CodecEncoder, random_codec
-from pipelines.higgs.codec_config import CodecConfig
-from pipelines.higgs.codec_cuda import CudaCodec
-from pipelines.higgs.codec_fused import FusedDecoder
-from pipelines.higgs.codec_model import CodecModel
-from pipelines.higgs.codec_precision import keep_float32_exact
-from pipelines.higgs.codec_stream import NEVER_FRAMES, StreamingDecoder
+from pipelines.higgs.codec.config import CodecConfig
+from pipelines.higgs.codec.cuda import CudaCodec
+from pipelines.higgs.codec.fused import FusedDecoder
+from pipelines.higgs.codec.model import CodecModel
+from pipelines.higgs.codec.precision import keep_float32_exact
+from pipelines.higgs.codec.stream import NEVER_FRAMES, StreamingDecoder
+from pipelines.higgs.codec.weights import CodecEncoder, random_codec
 from pipelines.higgs.config import CODEC_RATE_HZ, FRAME_SAMPLES
 from pipelines.higgs.ports import CodecJob
 from pipelines.types import Samples

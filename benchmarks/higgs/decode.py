@@ -18,9 +18,9 @@ from benchmarks.higgs.timing import read_bandwidth
 from benchmarks.report import print_table, write_json
 from pipelines.higgs.config import HiggsConfig
 from pipelines.higgs.cuda.decoder import CudaDecoder
-from pipelines.higgs.parameters import HiggsParameters
+from pipelines.higgs.model.parameters import HiggsParameters
 from pipelines.higgs.rows import Row, RowBatch
-from pipelines.higgs.synthetic import full_config, random_parameters
+from pipelines.higgs.synthetic.models import full_config, random_parameters
 
 CONTEXT = 500  # rows before the measured one: 20 s of a reply
 BATCHES = (1, 2, 4, 8, 16, 32, 64)

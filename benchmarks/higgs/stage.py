@@ -21,13 +21,13 @@ import torch
 from benchmarks.options import parser
 from benchmarks.report import percentile, print_table
 from pipelines.higgs.assembly import HiggsVoice, Size, assemble, warm_up
-from pipelines.higgs.codec import random_codec
-from pipelines.higgs.codec_config import CodecConfig, tiny_codec_config
+from pipelines.higgs.codec.config import CodecConfig, tiny_codec_config
+from pipelines.higgs.codec.weights import random_codec
 from pipelines.higgs.config import CODEC_RATE_HZ, HiggsConfig
 from pipelines.higgs.member import V3
-from pipelines.higgs.synthetic import full_config, random_parameters, tiny_config
-from pipelines.higgs.synthetic_tokenizer import special_ids, synthetic_tokenizer
-from pipelines.higgs.tokenizer import HiggsTokenizer
+from pipelines.higgs.synthetic.models import full_config, random_parameters, tiny_config
+from pipelines.higgs.synthetic.tokenizer import special_ids, synthetic_tokenizer
+from pipelines.higgs.text.tokenizer import HiggsTokenizer
 from pipelines.runtime.lead import Lead, speech_seconds
 from pipelines.runtime.stepped import SteppedStage
 from pipelines.stages.higgs_model import HiggsModel

@@ -16,9 +16,9 @@ import torch
 import yaml
 from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers
 
-from pipelines.higgs.codec import random_codec
-from pipelines.higgs.codec_config import CodecConfig, tiny_codec_config
-from pipelines.higgs.synthetic import full_config, tiny_config, write_checkpoint
+from pipelines.higgs.codec.config import CodecConfig, tiny_codec_config
+from pipelines.higgs.codec.weights import random_codec
+from pipelines.higgs.synthetic.models import full_config, tiny_config, write_checkpoint
 
 SEED = 1
 ROWS_OF_A_SENTENCE = 100  # on average: 4 s of speech, after which the voice model ends it
@@ -58,10 +58,13 @@ def write_stand_ins(folder: Path, config: Path, *, is_tiny: bool) -> Path:
     """Write the models that `folder` lacks, and `server.yaml`: `config` with these models.
 
     is_tiny: a voice that runs on any CPU. Returns the path of server.yaml, with which `parley
-    serve` starts too. Stages of other kinds stay as they are.
+    serve` starts too. A recogniser on a GPU becomes a scripted one: random weights hear nothing.
+    Other stages stay as they are.
     """
     whole: dict[str, Any] = yaml.safe_load(config.read_text(encoding="utf-8"))
     stages: dict[str, dict[str, Any]] = whole["stages"]
+    if stages["recogniser"]["kind"] == "whisper_torch":
+        stages["recogniser"] = {"kind": "scripted"}
     if stages["speaker"]["kind"] == "higgs":
         voice = folder / ("voice-tiny" if is_tiny else "voice")
         _write_once(voice, lambda place: _write_voice(place, is_tiny))

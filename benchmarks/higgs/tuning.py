@@ -22,10 +22,10 @@ from pipelines.higgs.cuda.graphs import capture
 from pipelines.higgs.cuda.native import load_library
 from pipelines.higgs.cuda.native_step import MAX_ROWS, NativeStep
 from pipelines.higgs.cuda.workspace import State, Workspace
-from pipelines.higgs.parameters import HiggsParameters
-from pipelines.higgs.rope import inverse_frequencies, rope_table
+from pipelines.higgs.model.parameters import HiggsParameters
+from pipelines.higgs.model.rope import inverse_frequencies, rope_table
 from pipelines.higgs.rows import RowBatch
-from pipelines.higgs.synthetic import full_config, random_parameters
+from pipelines.higgs.synthetic.models import full_config, random_parameters
 
 ROWS = (1, 4, 8, 16, 32, 64)
 POSSIBLE = {

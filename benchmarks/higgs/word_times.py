@@ -18,9 +18,9 @@ import soxr
 
 from benchmarks.report import percentile
 from pipelines.higgs.config import CODEC_RATE_HZ, FRAME_SAMPLES, FRAMES_PER_S
-from pipelines.higgs.emission import MOST_FRAMES
-from pipelines.higgs.watchdog import SilenceWatch, row_limit
-from pipelines.higgs.word_estimate import ChunkWords, VoicePace
+from pipelines.higgs.reply.emission import MOST_FRAMES
+from pipelines.higgs.reply.watchdog import SilenceWatch, row_limit
+from pipelines.higgs.reply.words import ChunkWords, VoicePace
 from pipelines.stages.tts_piper import PiperSpeaker
 from pipelines.types import Samples, SpeakRequest
 from pipelines.weights import WeightsError

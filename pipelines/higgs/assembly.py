@@ -8,24 +8,24 @@ from pathlib import Path
 
 import torch
 
-from pipelines.higgs.checkpoint import codec_tensors, load
-from pipelines.higgs.codec import CodecEncoder, load_codec
-from pipelines.higgs.codec_config import CodecConfig
-from pipelines.higgs.codec_model import CodecModel
-from pipelines.higgs.codec_torch import TorchCodec
+from pipelines.higgs.checkpoint.loading import codec_tensors, load
+from pipelines.higgs.codec.config import CodecConfig
+from pipelines.higgs.codec.model import CodecModel
+from pipelines.higgs.codec.plain import TorchCodec
+from pipelines.higgs.codec.weights import CodecEncoder, load_codec
 from pipelines.higgs.config import AudioConfig, HiggsConfig, HiggsConfigError
-from pipelines.higgs.delay import delay
 from pipelines.higgs.engine import HiggsEngine
 from pipelines.higgs.member import V3, Member
-from pipelines.higgs.parameters import HiggsParameters
+from pipelines.higgs.model.decoder import TorchDecoder
+from pipelines.higgs.model.delay import delay
+from pipelines.higgs.model.parameters import HiggsParameters
 from pipelines.higgs.ports import Codec, Decoder
-from pipelines.higgs.prompt import Preamble
-from pipelines.higgs.reading import Reading
+from pipelines.higgs.reply.reading import Reading
+from pipelines.higgs.reply.stream import SpeechStream
 from pipelines.higgs.rows import Codes, Sampling
-from pipelines.higgs.script import Script, V3Script
-from pipelines.higgs.speech_stream import SpeechStream
-from pipelines.higgs.tokenizer import HiggsTokenizer
-from pipelines.higgs.torch_decoder import TorchDecoder
+from pipelines.higgs.text.prompt import Preamble
+from pipelines.higgs.text.script import Script, V3Script
+from pipelines.higgs.text.tokenizer import HiggsTokenizer
 from pipelines.ports import Progress
 
 LEAST_PREFIXES = 4  # references whose caches are kept, beside those of configured voices
@@ -148,7 +148,7 @@ def voice_around(
         )
     sounding: Codec
     if torch.device(device).type == "cuda":
-        from pipelines.higgs.codec_cuda import CudaCodec
+        from pipelines.higgs.codec.cuda import CudaCodec
 
         sounding = CudaCodec(codec, size.streams, device)
     else:

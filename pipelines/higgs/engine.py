@@ -18,8 +18,8 @@ from dataclasses import dataclass
 
 from pipelines.higgs.ports import INVALID_CODE, Codec, CodecJob, Decoder, Sound
 from pipelines.higgs.prefixes import PrefixStore
+from pipelines.higgs.reply.stream import SpeechStream
 from pipelines.higgs.rows import NO_DRAW, Row, RowBatch
-from pipelines.higgs.speech_stream import SpeechStream
 from pipelines.types import SpeechDelta, StageError
 
 logger = logging.getLogger(__name__)

@@ -8,7 +8,7 @@ from typing import Protocol
 
 from pipelines.higgs import assembly
 from pipelines.higgs.assembly import HiggsVoice, Size
-from pipelines.higgs.codec_config import CodecConfig
+from pipelines.higgs.codec.config import CodecConfig
 from pipelines.higgs.config import read_config
 from pipelines.higgs.member import V2, V3, member_of
 from pipelines.higgs.v2 import assembly as v2_assembly

@@ -16,7 +16,7 @@ from typing import Any
 
 from pipelines.higgs.config import ARCHITECTURE, AudioConfig, HiggsConfigError
 from pipelines.higgs.rows import Sampling
-from pipelines.higgs.vocabulary import CONTROL_TAGS
+from pipelines.higgs.text.vocabulary import CONTROL_TAGS
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 
 from pipelines.higgs.member import Member
-from pipelines.higgs.vocabulary import CONTROL_TAGS
+from pipelines.higgs.text.vocabulary import CONTROL_TAGS
 
 _TAG = re.compile(r"<\|[^<>|\s]*\|>")
 

@@ -7,10 +7,10 @@ from collections.abc import Mapping, Sequence
 
 from pipelines.higgs.assembly import HiggsVoice
 from pipelines.higgs.engine import Outcome
-from pipelines.higgs.prompt import Preamble
-from pipelines.higgs.reading import speed_tag
 from pipelines.higgs.refusal import Refusal, Wish, check
+from pipelines.higgs.reply.reading import speed_tag
 from pipelines.higgs.rows import Sampling
+from pipelines.higgs.text.prompt import Preamble
 from pipelines.runtime.slots import SlotResult, SlotState
 from pipelines.types import SpeakRequest, SpeechDelta, StageError
 

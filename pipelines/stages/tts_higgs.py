@@ -6,16 +6,16 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pipelines.higgs.assembly import HiggsVoice, Size, warm_up
-from pipelines.higgs.checkpoint import CheckpointError
-from pipelines.higgs.codec import CodecWeightsError
+from pipelines.higgs.checkpoint.loading import CheckpointError
+from pipelines.higgs.cloning.recording import ReferenceRefused
+from pipelines.higgs.cloning.reference import ReferenceEncoder, ReferenceRequest
+from pipelines.higgs.codec.weights import CodecWeightsError
 from pipelines.higgs.config import HiggsConfigError
 from pipelines.higgs.loading import load_voice
-from pipelines.higgs.prompt import Preamble
-from pipelines.higgs.reference import ReferenceEncoder, ReferenceRequest
-from pipelines.higgs.reference_audio import ReferenceRefused
+from pipelines.higgs.reply.sequence import SequenceTooLong, check_preamble
 from pipelines.higgs.rows import Sampling
-from pipelines.higgs.sequence import SequenceTooLong, check_preamble
-from pipelines.higgs.tokenizer import HiggsTokenizerError
+from pipelines.higgs.text.prompt import Preamble
+from pipelines.higgs.text.tokenizer import HiggsTokenizerError
 from pipelines.ports import Progress
 from pipelines.runtime.lead import SPEAKER_LEAD
 from pipelines.runtime.stepped import SteppedStage

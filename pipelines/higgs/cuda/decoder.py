@@ -21,10 +21,10 @@ from pipelines.higgs.cuda import packing
 from pipelines.higgs.cuda.graphs import buckets, capture
 from pipelines.higgs.cuda.steps import steps
 from pipelines.higgs.cuda.workspace import State, Workspace
-from pipelines.higgs.parameters import HiggsParameters
-from pipelines.higgs.rope import inverse_frequencies, rope_table
+from pipelines.higgs.model.decoder import MAX_STEPS_UNDER_WAY, StepError
+from pipelines.higgs.model.parameters import HiggsParameters
+from pipelines.higgs.model.rope import inverse_frequencies, rope_table
 from pipelines.higgs.rows import Codes, RowBatch
-from pipelines.higgs.torch_decoder import MAX_STEPS_UNDER_WAY, StepError
 
 
 class UnsupportedModelError(ValueError):

@@ -16,8 +16,8 @@ from pipelines.higgs.cuda.embedding import embed
 from pipelines.higgs.cuda.pointwise import add_norm, gate, place_heads
 from pipelines.higgs.cuda.sampling import draw
 from pipelines.higgs.cuda.workspace import State, Workspace
-from pipelines.higgs.parameters import HiggsParameters
-from pipelines.higgs.rope import RopeTable
+from pipelines.higgs.model.parameters import HiggsParameters
+from pipelines.higgs.model.rope import RopeTable
 
 
 class Attention(Protocol):

@@ -18,8 +18,8 @@ from pipelines.higgs.cuda.embedding import embed
 from pipelines.higgs.cuda.native import DrawTask, Target, check
 from pipelines.higgs.cuda.native_attention import NativeAttention
 from pipelines.higgs.cuda.workspace import State, Workspace
-from pipelines.higgs.parameters import HiggsParameters, LayerParameters
-from pipelines.higgs.rope import RopeTable
+from pipelines.higgs.model.parameters import HiggsParameters, LayerParameters
+from pipelines.higgs.model.rope import RopeTable
 
 MAX_ROWS = 64  # of `product.cuh`
 _TILE_ROWS = 128

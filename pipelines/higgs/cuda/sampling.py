@@ -1,4 +1,4 @@
-"""Drawing codes from logits: `pipelines.higgs.sampler` as one kernel, a block for each code drawn.
+"""Drawing codes from logits: `model.sampler` as one kernel, a block for each code drawn.
 
 Sorting 1026 logits would cost more than all the rest. The order that a stable sort gives (larger
 logits first, lower codes first among equals) is that of one integer a code, unique and of 27 bits,
@@ -16,8 +16,8 @@ from torch import Tensor
 
 from pipelines.higgs.config import AudioConfig
 from pipelines.higgs.cuda import packing
+from pipelines.higgs.model.sampler import GREEDY_TEMPERATURE
 from pipelines.higgs.ports import INVALID_CODE
-from pipelines.higgs.sampler import GREEDY_TEMPERATURE
 
 _SLOT = tl.constexpr(packing.SLOT)
 _RAMP = tl.constexpr(packing.RAMP)

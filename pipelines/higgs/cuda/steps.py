@@ -8,8 +8,8 @@ from typing import Protocol
 from pipelines.higgs.config import HiggsConfig
 from pipelines.higgs.cuda.native import NativeBuildError, load_library
 from pipelines.higgs.cuda.workspace import State, Workspace
-from pipelines.higgs.parameters import HiggsParameters
-from pipelines.higgs.rope import RopeTable
+from pipelines.higgs.model.parameters import HiggsParameters
+from pipelines.higgs.model.rope import RopeTable
 
 logger = logging.getLogger(__name__)
 

@@ -7,11 +7,11 @@ from pathlib import Path
 import torch
 
 from pipelines.higgs.assembly import ROW_LIMIT, HiggsVoice, Size, voice_around
-from pipelines.higgs.codec import load_codec
-from pipelines.higgs.codec_config import CodecConfig
-from pipelines.higgs.codec_model import CodecModel
+from pipelines.higgs.codec.config import CodecConfig
+from pipelines.higgs.codec.model import CodecModel
+from pipelines.higgs.codec.weights import load_codec
 from pipelines.higgs.member import V2
-from pipelines.higgs.tokenizer import HiggsTokenizer
+from pipelines.higgs.text.tokenizer import HiggsTokenizer
 from pipelines.higgs.v2.checkpoint import codec_tensors, load
 from pipelines.higgs.v2.config import V2Config
 from pipelines.higgs.v2.decoder import V2TorchDecoder

@@ -13,9 +13,9 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from pipelines.higgs.backbone import KeyValueCache, attend, gated, rms_norm, sights
 from pipelines.higgs.config import BackboneConfig
-from pipelines.higgs.rope import RopeTable
+from pipelines.higgs.model.backbone import KeyValueCache, attend, gated, rms_norm, sights
+from pipelines.higgs.model.rope import RopeTable
 from pipelines.higgs.v2.parameters import DualLayerParameters, DualParameters, Expert
 
 

@@ -11,9 +11,9 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from pipelines.higgs.checkpoint import check, fill
+from pipelines.higgs.checkpoint.loading import check, fill
+from pipelines.higgs.checkpoint.shards import Shards
 from pipelines.higgs.config import read_config
-from pipelines.higgs.shards import Shards
 from pipelines.higgs.v2.config import V2Config
 from pipelines.higgs.v2.parameters import DualParameters
 from pipelines.higgs.v2.tensors import CONVERTED, PUBLISHED, TensorNames, empty_parameters, places

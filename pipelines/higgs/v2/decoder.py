@@ -7,14 +7,14 @@ from dataclasses import replace
 import torch
 from torch import Tensor
 
-from pipelines.higgs.audio_embedding import code_logits
-from pipelines.higgs.backbone import KeyValueCache
 from pipelines.higgs.member import Repetition
+from pipelines.higgs.model.backbone import KeyValueCache
+from pipelines.higgs.model.decoder import RowDecoder
+from pipelines.higgs.model.embedding import code_logits
+from pipelines.higgs.model.rope import rope_table
+from pipelines.higgs.model.sampler import DrawParameters, draw_rows
 from pipelines.higgs.ports import INVALID_CODE
-from pipelines.higgs.rope import rope_table
 from pipelines.higgs.rows import NO_TOKEN, RowBatch
-from pipelines.higgs.sampler import DrawParameters, draw_rows
-from pipelines.higgs.torch_decoder import RowDecoder
 from pipelines.higgs.v2.backbone import DualBackbone
 from pipelines.higgs.v2.config import V2Config
 from pipelines.higgs.v2.parameters import DualParameters

@@ -19,14 +19,14 @@ from __future__ import annotations
 from hashlib import blake2b
 from typing import TYPE_CHECKING
 
-from pipelines.higgs.prompt import KEY_BYTES, Item, Preamble
-from pipelines.higgs.reference_audio import ReferenceRefused
-from pipelines.higgs.tags import CONTROL_TAG
+from pipelines.higgs.cloning.recording import ReferenceRefused
+from pipelines.higgs.text.prompt import KEY_BYTES, Item, Preamble
+from pipelines.higgs.text.tags import CONTROL_TAG
 
 if TYPE_CHECKING:
     from pipelines.higgs.config import AudioConfig
     from pipelines.higgs.rows import Codes
-    from pipelines.higgs.tokenizer import HiggsTokenizer
+    from pipelines.higgs.text.tokenizer import HiggsTokenizer
 
 BEGIN_OF_TEXT = "<|begin_of_text|>"
 HEADER_START = "<|start_header_id|>"

@@ -17,8 +17,8 @@ from safetensors.torch import save_file
 from tokenizers import Tokenizer
 from torch import Tensor
 
-from pipelines.higgs.shards import SINGLE
-from pipelines.higgs.synthetic_tokenizer import synthetic_tokenizer
+from pipelines.higgs.checkpoint.shards import SINGLE
+from pipelines.higgs.synthetic.tokenizer import synthetic_tokenizer
 from pipelines.higgs.v2.checkpoint import CODEC_FOLDER
 from pipelines.higgs.v2.config import V2Config
 from pipelines.higgs.v2.parameters import DualParameters

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from pipelines.higgs.config import CODEC_RATE_HZ, FRAME_SAMPLES
-from pipelines.higgs.emission import Emission, Piece
+from pipelines.higgs.reply.emission import Emission, Piece
 
 DELAY_ROWS = 7  # rows of a chunk before its first frame is known
 PREFILL_S = 0.012  # of a chunk's text

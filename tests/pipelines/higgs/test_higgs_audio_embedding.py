@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import torch
 
-from pipelines.higgs.audio_embedding import code_logits, embed_codes
 from pipelines.higgs.config import AudioConfig
+from pipelines.higgs.model.embedding import code_logits, embed_codes
 
 AUDIO = AudioConfig(codebooks=8, codebook_size=34)
 HIDDEN = 48

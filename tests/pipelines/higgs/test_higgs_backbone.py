@@ -10,14 +10,14 @@ import torch
 from torch import Tensor
 from transformers import Qwen3Config, Qwen3Model
 
-from pipelines.higgs.audio_embedding import embed_codes
-from pipelines.higgs.backbone import Backbone, KeyValueCache
+from pipelines.higgs.checkpoint.tensors import places
 from pipelines.higgs.config import HiggsConfig
-from pipelines.higgs.delay import delay
-from pipelines.higgs.parameters import HiggsParameters
-from pipelines.higgs.rope import inverse_frequencies, rope_table
-from pipelines.higgs.synthetic import random_parameters, tiny_config
-from pipelines.higgs.tensors import places
+from pipelines.higgs.model.backbone import Backbone, KeyValueCache
+from pipelines.higgs.model.delay import delay
+from pipelines.higgs.model.embedding import embed_codes
+from pipelines.higgs.model.parameters import HiggsParameters
+from pipelines.higgs.model.rope import inverse_frequencies, rope_table
+from pipelines.higgs.synthetic.models import random_parameters, tiny_config
 
 CONFIG = HiggsConfig.of(tiny_config(layers=3))
 POSITIONS = 300

@@ -13,14 +13,25 @@ import torch
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 
-from pipelines.higgs.checkpoint import codec_tensors, load
-from pipelines.higgs.codec import load_codec, random_codec
-from pipelines.higgs.codec_config import tiny_codec_config
+from pipelines.higgs.checkpoint.loading import codec_tensors, load
+from pipelines.higgs.checkpoint.shards import INDEX, SINGLE, CheckpointError
+from pipelines.higgs.checkpoint.tensors import (
+    AUDIO_EMBEDDING,
+    AUDIO_HEAD,
+    CODEC_PREFIX,
+    places,
+    shapes,
+)
+from pipelines.higgs.codec.config import tiny_codec_config
+from pipelines.higgs.codec.weights import load_codec, random_codec
 from pipelines.higgs.config import HiggsConfig, HiggsConfigError
-from pipelines.higgs.parameters import HiggsParameters
-from pipelines.higgs.shards import INDEX, SINGLE, CheckpointError
-from pipelines.higgs.synthetic import full_config, random_parameters, tiny_config, write_checkpoint
-from pipelines.higgs.tensors import AUDIO_EMBEDDING, AUDIO_HEAD, CODEC_PREFIX, places, shapes
+from pipelines.higgs.model.parameters import HiggsParameters
+from pipelines.higgs.synthetic.models import (
+    full_config,
+    random_parameters,
+    tiny_config,
+    write_checkpoint,
+)
 
 SHARDS = 3
 GATE = "body.layers.1.mlp.gate_proj.weight"
@@ -249,7 +260,7 @@ def test_nothing_is_read_before_all_is_checked(
     def refuse(*anything: Any) -> None:
         raise AssertionError("memory was made")
 
-    monkeypatch.setattr("pipelines.higgs.checkpoint.empty_parameters", refuse)
+    monkeypatch.setattr("pipelines.higgs.checkpoint.loading.empty_parameters", refuse)
     path = folder / f"model-0000{SHARDS}-of-0000{SHARDS}.safetensors"
     path.write_bytes(path.read_bytes()[:-1])
     with pytest.raises(CheckpointError, match=path.name):

@@ -13,10 +13,10 @@ import pytest
 import torch
 from torch import Tensor
 
-from pipelines.higgs.codec import CodecEncoder, CodecWeightsError, load_codec, random_codec
-from pipelines.higgs.codec_config import CodecConfig, tiny_codec_config
-from pipelines.higgs.codec_model import CodecModel
-from pipelines.higgs.codec_resample import to_semantic_rate
+from pipelines.higgs.codec.config import CodecConfig, tiny_codec_config
+from pipelines.higgs.codec.model import CodecModel
+from pipelines.higgs.codec.resample import to_semantic_rate
+from pipelines.higgs.codec.weights import CodecEncoder, CodecWeightsError, load_codec, random_codec
 
 POSITIONS = "semantic_model.encoder.pos_conv_embed.conv."
 

@@ -10,11 +10,11 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pipelines.higgs.codec import random_codec
-from pipelines.higgs.codec_calls import NUMBERS, Shapes, fill_call, join_sounds
-from pipelines.higgs.codec_config import tiny_codec_config
-from pipelines.higgs.codec_stream import StreamingDecoder
-from pipelines.higgs.codec_stretches import Stretches
+from pipelines.higgs.codec.calls import NUMBERS, Shapes, fill_call, join_sounds
+from pipelines.higgs.codec.config import tiny_codec_config
+from pipelines.higgs.codec.stream import StreamingDecoder
+from pipelines.higgs.codec.stretches import Stretches
+from pipelines.higgs.codec.weights import random_codec
 from pipelines.higgs.ports import CodecJob
 from pipelines.types import Samples
 

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 import torch
 
-from pipelines.higgs.codec import CodecEncoder, random_codec
-from pipelines.higgs.codec_config import tiny_codec_config
+from pipelines.higgs.codec.config import tiny_codec_config
+from pipelines.higgs.codec.weights import CodecEncoder, random_codec
 from pipelines.higgs.config import FRAME_SAMPLES
 from pipelines.higgs.ports import CodecJob
 from pipelines.types import Samples
@@ -22,7 +22,7 @@ MODEL = random_codec(tiny_codec_config(), seed=5)
 
 @pytest.fixture(scope="module", params=[True, False], ids=["fused", "plain"])
 def codec(request: pytest.FixtureRequest) -> Any:
-    from pipelines.higgs.codec_cuda import CudaCodec  # needs triton
+    from pipelines.higgs.codec.cuda import CudaCodec  # needs triton
 
     model = random_codec(tiny_codec_config(), seed=5)
     found = CudaCodec(model, SLOTS, is_fused=request.param)

@@ -11,12 +11,12 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pipelines.higgs.codec import random_codec
-from pipelines.higgs.codec_config import CodecConfig, tiny_codec_config
-from pipelines.higgs.codec_layers import Layout
-from pipelines.higgs.codec_model import CodecModel
-from pipelines.higgs.codec_stream import NEVER_FRAMES, StreamingDecoder
-from pipelines.higgs.codec_torch import TorchCodec
+from pipelines.higgs.codec.config import CodecConfig, tiny_codec_config
+from pipelines.higgs.codec.layers import Layout
+from pipelines.higgs.codec.model import CodecModel
+from pipelines.higgs.codec.plain import TorchCodec
+from pipelines.higgs.codec.stream import NEVER_FRAMES, StreamingDecoder
+from pipelines.higgs.codec.weights import random_codec
 from pipelines.higgs.config import FRAME_SAMPLES
 from pipelines.higgs.ports import CodecJob
 from pipelines.higgs.rows import Codes

@@ -13,7 +13,7 @@ from functools import cache
 import numpy as np
 import pytest
 
-from pipelines.higgs.codec_torch import ReadySound
+from pipelines.higgs.codec.plain import ReadySound
 from pipelines.higgs.config import FRAME_SAMPLES
 from pipelines.higgs.ports import CodecJob
 from pipelines.types import Samples

@@ -19,7 +19,7 @@ from pipelines.higgs.cuda.decoder import CudaDecoder, UnsupportedModelError
 from pipelines.higgs.cuda.graphs import buckets
 from pipelines.higgs.cuda.packing import Limits, PackingError, pack
 from pipelines.higgs.rows import Row, RowBatch, Sampling
-from pipelines.higgs.synthetic import random_parameters, tiny_config
+from pipelines.higgs.synthetic.models import random_parameters, tiny_config
 
 LIMITS = Limits(slots=4, positions=50, vocabulary_size=100, codebooks=8, codebook_size=34)
 SHARED_BYTES = 227 * 1024  # what a block may have on a Hopper GPU

@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 import torch
 
+from pipelines.higgs.checkpoint.tensors import AUDIO_EMBEDDING, places
 from pipelines.higgs.config import HiggsConfig
-from pipelines.higgs.parameters import HiggsParameters
+from pipelines.higgs.model.decoder import StepError, TorchDecoder
+from pipelines.higgs.model.parameters import HiggsParameters
 from pipelines.higgs.ports import INVALID_CODE, Decoder
 from pipelines.higgs.rows import NO_DRAW, Codes, Row, RowBatch, Sampling
-from pipelines.higgs.synthetic import random_parameters, tiny_config
-from pipelines.higgs.tensors import AUDIO_EMBEDDING, places
-from pipelines.higgs.torch_decoder import StepError, TorchDecoder
+from pipelines.higgs.synthetic.models import random_parameters, tiny_config
 
 CONFIG = HiggsConfig.of(tiny_config())
 CODEBOOKS = 8

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from pipelines.higgs.config import AudioConfig
-from pipelines.higgs.delay import delay, frames_of, undelay
 from pipelines.higgs.member import V3
+from pipelines.higgs.model.delay import delay, frames_of, undelay
 from pipelines.higgs.rows import Codes
 
 AUDIO = AudioConfig(codebooks=8, codebook_size=34)

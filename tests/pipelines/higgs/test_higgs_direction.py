@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipelines.higgs.direction import ActiveTags, direct
-from pipelines.higgs.tags import CONTROL_TAG, scrub, speakable
-from pipelines.higgs.vocabulary import CONTROL_TAGS
+from pipelines.higgs.text.direction import ActiveTags, direct
+from pipelines.higgs.text.tags import CONTROL_TAG, scrub, speakable
+from pipelines.higgs.text.vocabulary import CONTROL_TAGS
 
 AWE, FEAR = "<|emotion:awe|>", "<|emotion:fear|>"
 SLOW, LOW, WHISPER = "<|prosody:speed_slow|>", "<|prosody:pitch_low|>", "<|style:whispering|>"

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pipelines.higgs.config import CODEC_RATE_HZ, FRAME_SAMPLES
-from pipelines.higgs.emission import LOW_LEAD_MS, MOST_FRAMES, Emission, Piece
+from pipelines.higgs.reply.emission import LOW_LEAD_MS, MOST_FRAMES, Emission, Piece
 from tests.pipelines.higgs.listening import frame_times, play, play_at_once
 
 LAG_SAMPLES = 9984  # 10.4 frames

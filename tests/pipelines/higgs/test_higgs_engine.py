@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 import torch
 
-from pipelines.higgs.delay import delay
+from pipelines.higgs.model.delay import delay
 from pipelines.higgs.ports import INVALID_CODE
 from pipelines.higgs.rows import Codes, RowBatch, Sampling
-from pipelines.higgs.vocabulary import AUDIO, TEXT, TTS
+from pipelines.higgs.text.vocabulary import AUDIO, TEXT, TTS
 from tests.pipelines.higgs.voices import (
     CONFIG,
     Voice,

@@ -10,12 +10,12 @@ import pytest
 from tokenizers import Tokenizer
 
 from pipelines.higgs.config import AudioConfig
-from pipelines.higgs.delay import delay
-from pipelines.higgs.prompt import chunk_items, compose_preamble, history_items
+from pipelines.higgs.model.delay import delay
 from pipelines.higgs.rows import Codes
-from pipelines.higgs.synthetic_tokenizer import synthetic_tokenizer
-from pipelines.higgs.tokenizer import HiggsTokenizer, HiggsTokenizerError
-from pipelines.higgs.vocabulary import SPECIAL_IDS
+from pipelines.higgs.synthetic.tokenizer import synthetic_tokenizer
+from pipelines.higgs.text.prompt import chunk_items, compose_preamble, history_items
+from pipelines.higgs.text.tokenizer import HiggsTokenizer, HiggsTokenizerError
+from pipelines.higgs.text.vocabulary import SPECIAL_IDS
 
 TTS, AUDIO, TEXT, REF_AUDIO, REF_TEXT = 151667, 151670, 151672, 151679, 151680
 AWE = 151692

@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pipelines.higgs.member import V2, V3
-from pipelines.higgs.reading import CHUNK_CHARS, Reading, pieces, speed_tag
-from pipelines.higgs.tags import CONTROL_TAG
-from pipelines.higgs.vocabulary import CONTROL_TAGS
+from pipelines.higgs.reply.reading import CHUNK_CHARS, Reading, pieces, speed_tag
+from pipelines.higgs.text.tags import CONTROL_TAG
+from pipelines.higgs.text.vocabulary import CONTROL_TAGS
 from tests.pipelines.higgs.voices import script, tokenizer
 
 SLOW = "<|prosody:speed_slow|>"

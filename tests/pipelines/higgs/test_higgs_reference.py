@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 import soundfile
 
-from pipelines.higgs.codec_config import CodecConfig
-from pipelines.higgs.reference import Reference, ReferenceEncoder, ReferenceRequest
-from pipelines.higgs.reference_audio import ReferenceRefused, read_recording
+from pipelines.higgs.cloning.recording import ReferenceRefused, read_recording
+from pipelines.higgs.cloning.reference import Reference, ReferenceEncoder, ReferenceRequest
+from pipelines.higgs.codec.config import CodecConfig
 from pipelines.higgs.rows import Codes
 from pipelines.types import Samples
 

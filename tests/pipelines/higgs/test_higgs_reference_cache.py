@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from pipelines.higgs.reference_cache import CacheLimits, ReferenceCache
+from pipelines.higgs.cloning.cache import CacheLimits, ReferenceCache
 
 WAIT_S = 10  # a bound on what is over in no time
 

@@ -8,8 +8,8 @@ import pytest
 import torch
 
 from pipelines.higgs.config import HiggsConfig
-from pipelines.higgs.rope import RopeTable, inverse_frequencies, rope_table
-from pipelines.higgs.synthetic import full_config, tiny_config
+from pipelines.higgs.model.rope import RopeTable, inverse_frequencies, rope_table
+from pipelines.higgs.synthetic.models import full_config, tiny_config
 
 POSITIONS = 4096
 

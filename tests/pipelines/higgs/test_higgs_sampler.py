@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 import torch
 
+from pipelines.higgs.model.sampler import DrawParameters, draw_row, draw_rows, noise
 from pipelines.higgs.ports import INVALID_CODE
 from pipelines.higgs.rows import Sampling
-from pipelines.higgs.sampler import DrawParameters, draw_row, draw_rows, noise
 
 CODEBOOKS, CODEBOOK_SIZE = 8, 1026
 BEGIN = CODEBOOK_SIZE - 2

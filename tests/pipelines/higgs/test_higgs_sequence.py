@@ -9,15 +9,15 @@ import numpy as np
 import pytest
 import torch
 
-from pipelines.higgs.chunk import Frames, TextChunk
 from pipelines.higgs.config import AudioConfig, HiggsConfig
-from pipelines.higgs.delay import delay
 from pipelines.higgs.member import V3
-from pipelines.higgs.prompt import Item, history_items
+from pipelines.higgs.model.decoder import TorchDecoder
+from pipelines.higgs.model.delay import delay
+from pipelines.higgs.reply.chunk import Frames, TextChunk
+from pipelines.higgs.reply.sequence import HISTORY_CHUNKS, Sequence, SequenceState, SequenceTooLong
 from pipelines.higgs.rows import NO_DRAW, NO_TOKEN, Row, RowBatch, Sampling
-from pipelines.higgs.sequence import HISTORY_CHUNKS, Sequence, SequenceState, SequenceTooLong
-from pipelines.higgs.synthetic import random_parameters, tiny_config
-from pipelines.higgs.torch_decoder import TorchDecoder
+from pipelines.higgs.synthetic.models import random_parameters, tiny_config
+from pipelines.higgs.text.prompt import Item, history_items
 
 AUDIO = AudioConfig(codebooks=8, codebook_size=34)
 BEGIN, END = AUDIO.begin_code, AUDIO.end_code

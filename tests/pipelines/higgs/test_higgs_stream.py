@@ -6,9 +6,9 @@ import numpy as np
 
 from pipelines.higgs.config import FRAME_SAMPLES, AudioConfig
 from pipelines.higgs.member import V3
-from pipelines.higgs.reading import Reading
+from pipelines.higgs.reply.reading import Reading
+from pipelines.higgs.reply.stream import SpeechStream
 from pipelines.higgs.rows import NO_DRAW
-from pipelines.higgs.speech_stream import SpeechStream
 from pipelines.types import Samples, SpeechDelta
 from tests.pipelines.higgs.voices import script
 

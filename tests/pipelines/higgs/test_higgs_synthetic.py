@@ -13,12 +13,17 @@ from tokenizers import Tokenizer
 
 from pipelines.higgs.config import HiggsConfig
 from pipelines.higgs.member import V3
+from pipelines.higgs.model.decoder import TorchDecoder
 from pipelines.higgs.rows import Codes, Row, RowBatch
-from pipelines.higgs.synthetic import full_config, random_parameters, tiny_config, write_checkpoint
-from pipelines.higgs.synthetic_tokenizer import special_ids, synthetic_tokenizer
-from pipelines.higgs.tokenizer import HiggsTokenizer
-from pipelines.higgs.torch_decoder import TorchDecoder
-from pipelines.higgs.vocabulary import SPECIAL_IDS
+from pipelines.higgs.synthetic.models import (
+    full_config,
+    random_parameters,
+    tiny_config,
+    write_checkpoint,
+)
+from pipelines.higgs.synthetic.tokenizer import special_ids, synthetic_tokenizer
+from pipelines.higgs.text.tokenizer import HiggsTokenizer
+from pipelines.higgs.text.vocabulary import SPECIAL_IDS
 
 CONFIG = HiggsConfig.of(tiny_config())
 STREAMS = 12

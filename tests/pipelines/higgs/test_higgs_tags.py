@@ -11,10 +11,10 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from tokenizers import AddedToken, Tokenizer
 
-from pipelines.higgs.synthetic_tokenizer import synthetic_tokenizer
-from pipelines.higgs.tags import scrub, speakable
-from pipelines.higgs.tokenizer import HiggsTokenizer
-from pipelines.higgs.vocabulary import CONTROL_TAGS, SPECIAL_IDS, Family
+from pipelines.higgs.synthetic.tokenizer import synthetic_tokenizer
+from pipelines.higgs.text.tags import scrub, speakable
+from pipelines.higgs.text.tokenizer import HiggsTokenizer
+from pipelines.higgs.text.vocabulary import CONTROL_TAGS, SPECIAL_IDS, Family
 
 CONTROL_IDS = {tag.id for tag in CONTROL_TAGS.values()}
 

@@ -8,8 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pipelines.higgs.config import CODEC_RATE_HZ, FRAME_SAMPLES, FRAMES_PER_S
-from pipelines.higgs.rows import Codes
-from pipelines.higgs.watchdog import (
+from pipelines.higgs.reply.watchdog import (
     LOOP_FRAMES,
     MOST_PERIOD,
     MOST_ROWS,
@@ -19,6 +18,7 @@ from pipelines.higgs.watchdog import (
     SilenceWatch,
     row_limit,
 )
+from pipelines.higgs.rows import Codes
 from pipelines.types import Samples
 
 CODEBOOKS = 8

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pipelines.higgs.config import CODEC_RATE_HZ, FRAME_SAMPLES, FRAMES_PER_S
-from pipelines.higgs.word_estimate import ChunkWords, VoicePace
+from pipelines.higgs.reply.words import ChunkWords, VoicePace
 
 TEXT = "Hello there, this is a sentence. And another one follows."
 

@@ -9,23 +9,23 @@ from functools import cache
 import numpy as np
 import torch
 
-from pipelines.higgs.codec import random_codec
-from pipelines.higgs.codec_config import tiny_codec_config
-from pipelines.higgs.codec_model import CodecModel
-from pipelines.higgs.codec_torch import TorchCodec
+from pipelines.higgs.codec.config import tiny_codec_config
+from pipelines.higgs.codec.model import CodecModel
+from pipelines.higgs.codec.plain import TorchCodec
+from pipelines.higgs.codec.weights import random_codec
 from pipelines.higgs.config import HiggsConfig
 from pipelines.higgs.engine import HiggsEngine
 from pipelines.higgs.member import V3
-from pipelines.higgs.parameters import HiggsParameters
-from pipelines.higgs.prompt import Preamble
-from pipelines.higgs.reading import Reading
+from pipelines.higgs.model.decoder import TorchDecoder
+from pipelines.higgs.model.parameters import HiggsParameters
+from pipelines.higgs.reply.reading import Reading
+from pipelines.higgs.reply.stream import SpeechStream
 from pipelines.higgs.rows import Sampling
-from pipelines.higgs.script import V3Script
-from pipelines.higgs.speech_stream import SpeechStream
-from pipelines.higgs.synthetic import random_parameters, tiny_config
-from pipelines.higgs.synthetic_tokenizer import special_ids, synthetic_tokenizer
-from pipelines.higgs.tokenizer import HiggsTokenizer
-from pipelines.higgs.torch_decoder import TorchDecoder
+from pipelines.higgs.synthetic.models import random_parameters, tiny_config
+from pipelines.higgs.synthetic.tokenizer import special_ids, synthetic_tokenizer
+from pipelines.higgs.text.prompt import Preamble
+from pipelines.higgs.text.script import V3Script
+from pipelines.higgs.text.tokenizer import HiggsTokenizer
 from pipelines.types import SpeechDelta, StageError
 
 CONFIG = HiggsConfig.of(tiny_config())

@@ -8,10 +8,10 @@ import numpy as np
 import torch
 from transformers import HiggsAudioV2Config, HiggsAudioV2ForConditionalGeneration
 
-from pipelines.higgs.delay import delay
-from pipelines.higgs.prompt import Item
+from pipelines.higgs.model.delay import delay
 from pipelines.higgs.rows import Codes, Row, Sampling
-from pipelines.higgs.tokenizer import HiggsTokenizer
+from pipelines.higgs.text.prompt import Item
+from pipelines.higgs.text.tokenizer import HiggsTokenizer
 from pipelines.higgs.v2.config import V2Config
 from pipelines.higgs.v2.parameters import DualParameters
 from pipelines.higgs.v2.prompt import AUDIO_BEGIN as _BEGIN

@@ -12,10 +12,10 @@ from torch import Tensor
 from transformers import HiggsAudioV2Config
 from transformers.modeling_rope_utils import ROPE_INIT_FUNCTIONS
 
-from pipelines.higgs.audio_embedding import code_logits, embed_codes
-from pipelines.higgs.backbone import KeyValueCache
-from pipelines.higgs.prompt import Item
-from pipelines.higgs.rope import rope_table
+from pipelines.higgs.model.backbone import KeyValueCache
+from pipelines.higgs.model.embedding import code_logits, embed_codes
+from pipelines.higgs.model.rope import rope_table
+from pipelines.higgs.text.prompt import Item
 from pipelines.higgs.v2.backbone import DualBackbone
 from pipelines.higgs.v2.parameters import DualParameters
 from pipelines.higgs.v2.rope import RopeScaling, inverse_frequencies

@@ -13,8 +13,8 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor
 from transformers import HiggsAudioV2Config
 
+from pipelines.higgs.checkpoint.shards import CheckpointError
 from pipelines.higgs.config import HiggsConfigError
-from pipelines.higgs.shards import CheckpointError
 from pipelines.higgs.v2.checkpoint import load
 from pipelines.higgs.v2.config import V2Config
 from pipelines.higgs.v2.parameters import DualParameters

@@ -12,12 +12,12 @@ import torch
 from torch import Tensor
 from transformers import HiggsAudioV2Processor
 
-from pipelines.higgs.delay import undelay
 from pipelines.higgs.member import V2, Repetition
+from pipelines.higgs.model.delay import undelay
+from pipelines.higgs.model.sampler import DrawParameters, draw_rows
 from pipelines.higgs.ports import INVALID_CODE
-from pipelines.higgs.prompt import Item
 from pipelines.higgs.rows import NO_DRAW, Codes, Row, RowBatch, Sampling
-from pipelines.higgs.sampler import DrawParameters, draw_rows
+from pipelines.higgs.text.prompt import Item
 from pipelines.higgs.v2.decoder import V2TorchDecoder
 from pipelines.higgs.v2.parameters import DualParameters
 from pipelines.higgs.v2.synthetic import random_parameters

@@ -10,9 +10,9 @@ import pytest
 import torch
 from transformers import HiggsAudioV2Processor
 
-from pipelines.higgs.delay import delay
-from pipelines.higgs.prompt import Item
-from pipelines.higgs.reference_audio import ReferenceRefused
+from pipelines.higgs.cloning.recording import ReferenceRefused
+from pipelines.higgs.model.delay import delay
+from pipelines.higgs.text.prompt import Item
 from pipelines.higgs.v2.prompt import NEEDED
 from tests.pipelines.higgs.v2.judge import (
     AUDIO,

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 import torch
 
-from pipelines.higgs.delay import delay, undelay
 from pipelines.higgs.member import V2, Repetition
-from pipelines.higgs.prompt import Item
+from pipelines.higgs.model.delay import delay, undelay
+from pipelines.higgs.reply.sequence import Sequence, SequenceState, TextChunk
 from pipelines.higgs.rows import NO_DRAW, Codes, Row, RowBatch, Sampling
-from pipelines.higgs.sequence import Sequence, SequenceState, TextChunk
+from pipelines.higgs.text.prompt import Item
 from pipelines.higgs.v2.decoder import V2TorchDecoder
 from pipelines.higgs.v2.parameters import DualParameters
 from pipelines.higgs.v2.synthetic import random_parameters

@@ -11,16 +11,16 @@ import pytest
 import torch
 
 from pipelines.higgs.assembly import HiggsVoice, Size
-from pipelines.higgs.codec import random_codec
-from pipelines.higgs.codec_config import tiny_codec_config
+from pipelines.higgs.checkpoint.shards import CheckpointError
+from pipelines.higgs.cloning.recording import ReferenceRefused
+from pipelines.higgs.codec.config import tiny_codec_config
+from pipelines.higgs.codec.weights import random_codec
 from pipelines.higgs.config import FRAME_SAMPLES, HiggsConfigError
 from pipelines.higgs.loading import load_voice
 from pipelines.higgs.member import V2, V3, Member
-from pipelines.higgs.prompt import Preamble
-from pipelines.higgs.reference_audio import ReferenceRefused
-from pipelines.higgs.shards import CheckpointError
-from pipelines.higgs.synthetic import tiny_config
-from pipelines.higgs.synthetic import write_checkpoint as write_v3
+from pipelines.higgs.synthetic.models import tiny_config
+from pipelines.higgs.synthetic.models import write_checkpoint as write_v3
+from pipelines.higgs.text.prompt import Preamble
 from pipelines.higgs.v2.synthetic import random_parameters, write_checkpoint
 from pipelines.types import Samples
 from tests.pipelines.higgs.v2.judge import CONFIG, PUBLISHED, reference

@@ -1,0 +1,1 @@
+"""The tensors of a checkpoint and where they go."""

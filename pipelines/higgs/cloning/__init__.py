@@ -1,0 +1,1 @@
+"""A voice to speak in, from a recording or its codes."""

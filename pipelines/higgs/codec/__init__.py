@@ -1,0 +1,1 @@
+"""Codes to sound and back: exact, streamed, on any device."""

@@ -1,0 +1,1 @@
+"""The decoder of codes in plain torch: layers, head and sampler."""

@@ -1,0 +1,1 @@
+"""One reply between its text and its sound: all that is not tensors."""

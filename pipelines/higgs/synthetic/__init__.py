@@ -1,0 +1,1 @@
+"""Models of random weights under the published names, of any size."""
