@@ -24,9 +24,9 @@ PATIENCE_S = 90.0  # two cores, and a process that loads torch
 
 @pytest.fixture(scope="module")
 def checkpoint(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    from pipelines.higgs.codec import random_codec
-    from pipelines.higgs.codec_config import tiny_codec_config
-    from pipelines.higgs.synthetic import tiny_config, write_checkpoint
+    from pipelines.higgs.codec.config import tiny_codec_config
+    from pipelines.higgs.codec.weights import random_codec
+    from pipelines.higgs.synthetic.models import tiny_config, write_checkpoint
 
     folder = tmp_path_factory.mktemp("higgs")
     sizes = tiny_codec_config()

@@ -35,7 +35,7 @@ _SOUNDS: dict[str, tuple[str, str]] = {
     "sneeze": ("Achoo", r"ah?-?cho+"),
 }
 _WRITTEN = {
-    name: re.compile(rf"(?:{shapes})s?\b|([{_WIDE}])\1", re.IGNORECASE)
+    name: re.compile(rf"(?:{shapes})s?(?![a-z])|([{_WIDE}])\1", re.IGNORECASE)
     for name, (_, shapes) in _SOUNDS.items()
 }
 

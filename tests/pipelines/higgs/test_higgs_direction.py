@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from pipelines.higgs.text.direction import ActiveTags, direct
@@ -103,6 +103,7 @@ TEXTS = st.lists(
 
 
 @given(TEXTS)
+@example("你好<|sfx:cough|>\n你好")
 def test_words_stay_in_order_and_sounds_are_written_once(text: str) -> None:
     directed = direct(text)
     assert scrub(directed.text) == directed.text
