@@ -6,14 +6,17 @@ each chunk is spoken at once; text and speech leave in one order, and `Finished`
 
 from __future__ import annotations
 
+import asyncio
+import logging
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, cast
 
 from pipelines.ports import (
     Capacity,
     Detector,
     DetectorStage,
     Judge,
+    Killable,
     Metered,
     Progress,
     Recogniser,
@@ -45,6 +48,9 @@ def _seconds(output: ReplyOutput) -> float:
 
 
 _REPLY_LEAD: Lead[ReplyOutput] = Lead(_seconds)
+
+
+logger = logging.getLogger(__name__)
 
 
 class _Part(Protocol):
@@ -131,9 +137,18 @@ class VoiceCascade:
             raise
 
     async def close(self) -> None:
-        """Close the replies first, then what they stand on."""
-        for stage in reversed(self._stages()):
-            await stage.close()
+        """Close the replies first, then what they stand on, all at once: each may take a while."""
+        *stages, replies = self._stages()
+        await replies.close()
+        async with asyncio.TaskGroup() as tasks:
+            for stage in stages:
+                tasks.create_task(_close(stage))
+
+    def kill(self) -> None:
+        """Have a `close` that is under way wait for no worker any more."""
+        for stage in self._stages():
+            if isinstance(stage, Killable):
+                stage.kill()
 
     def detect(self) -> Detector:
         return self._detector.open()
@@ -153,7 +168,12 @@ class VoiceCascade:
         await reply.run()
 
     def _metered(self) -> list[Metered]:
-        return [part for part in self._stages() if isinstance(part, Metered)]
+        # A look at the classes, because the properties cost something.
+        return [
+            cast("Metered", part)
+            for part in self._stages()
+            if hasattr(type(part), "stats") and hasattr(type(part), "capacity")
+        ]
 
     def _stages(self) -> tuple[_Part, ...]:
         """The cheap ones first: what is wrong with them shows before the big loads."""
@@ -165,3 +185,11 @@ class VoiceCascade:
             self._writer,
             self._replies,
         )
+
+
+async def _close(stage: _Part) -> None:
+    try:
+        await stage.close()
+    except Exception:
+        # The others are closed all the same.
+        logger.exception("a stage could not be closed")

@@ -103,6 +103,8 @@ class StageStats:
     steps_per_s, audio_s_per_s: over the last half minute.
     least_lead_s, most_lead_s: seconds of audio made and not read, of the requests that sound.
     aborts, last_abort_ms, worst_abort_ms: how many, and from the abort to the end of all work.
+    state, restarts: of a stage in a process of its own: loading, serving, restarting or
+        out_of_service; how often it was started again. failure: why it is out of service.
     """
 
     name: str
@@ -119,6 +121,18 @@ class StageStats:
     last_abort_ms: float = 0.0
     worst_abort_ms: float = 0.0
     capacity: Capacity | None = None
+    state: str | None = None
+    restarts: int | None = None
+    failure: str | None = None
+
+
+@runtime_checkable
+class Killable(Protocol):
+    """A stage, or what holds some, may also be this: its `close` can be cut short."""
+
+    def kill(self) -> None:
+        """End what `close` waits for. Never blocks; nothing is left when `close` returns."""
+        ...
 
 
 @runtime_checkable

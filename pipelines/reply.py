@@ -35,8 +35,11 @@ from pipelines.types import (
     Written,
     demands_call,
 )
+from pipelines.voicing import Voicing
 
-UTTERANCE_LIMIT = 64  # about a thousand words, that the writer may be ahead of the voice
+# Text ahead of the voice: hours of speech, and no memory to speak of. A writer never waits
+# for the voice: whoever makes its text could do nothing else meanwhile.
+UNSAID_LIMIT_CHARS = 100_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +69,6 @@ class Reply:
         self._narration = Narration()
         self._utterances: deque[Utterance] = deque()
         self._changed = asyncio.Event()  # text was written, or the writing has ended
-        self._taken = asyncio.Event()  # the voice took an utterance
         self._written = False
         self._shown_chars = 0
         self._positions = Positions()
@@ -89,8 +91,7 @@ class Reply:
             finally:
                 writing.abort()
         else:
-            speaking = self._speaker.open(self._speak_request())
-            self._adopt(speaking)
+            speaking = Voicing(self._speaker, self._stream.ticket, self._speak_request)
             try:
                 async with asyncio.TaskGroup() as tasks:
                     tasks.create_task(self._write(writing))
@@ -109,7 +110,7 @@ class Reply:
             return Recital(self._request.text)
         return self._writer.open(self._write_request())
 
-    def _adopt(self, child: Stream[None, WriteOutput] | Stream[str, SpeechDelta]) -> None:
+    def _adopt(self, child: Stream[None, WriteOutput]) -> None:
         """A child shares the reply's fate: it dies in the very call that aborts the reply."""
         self._stream.ticket.on_abort(child.abort)
         self._stream.ticket.on_hurry(child.hurry)
@@ -148,6 +149,7 @@ class Reply:
         except StageError as error:
             if self._finished is None:
                 self._fail(error)
+                writing.abort()
         finally:
             self._end_text()
         if self._finished is None:
@@ -175,9 +177,9 @@ class Reply:
             return
         self._utterances.extend(self._narration.feed(delta.text))
         self._changed.set()
-        while len(self._utterances) > UTTERANCE_LIMIT:
-            self._taken.clear()
-            await self._taken.wait()
+        said_end = self._last_speech.text_end if self._last_speech is not None else 0
+        if self._shown_chars - said_end > UNSAID_LIMIT_CHARS:
+            raise _too_long(self._writer.name)
 
     # ---- the voice ---------------------------------------------------------------------------
 
@@ -187,7 +189,6 @@ class Reply:
         while not (self._written and not self._utterances):
             if self._utterances:
                 utterance = self._utterances.popleft()
-                self._taken.set()
                 await self._say(utterance, speaking)
                 continue
             self._changed.clear()
@@ -309,6 +310,14 @@ class Reply:
             urgency=self._stream.ticket.urgency,
             speed=self._request.speed,
         )
+
+
+def _too_long(stage: str) -> StageError:
+    return StageError(
+        "reply_too_long",
+        f"The {stage} stage is more than {UNSAID_LIMIT_CHARS:,} characters ahead of the voice, and "
+        "was ended: bound its replies with max_output_tokens.",
+    )
 
 
 def _broken_off(stage: str) -> StageError:

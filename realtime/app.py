@@ -13,7 +13,7 @@ from pathlib import Path
 
 from fastapi import FastAPI
 
-from pipelines.ports import Cascade, Progress
+from pipelines.ports import Cascade, Killable, Progress
 from pipelines.types import StageError
 from pipelines.weights import WeightsError
 from realtime.access.gate import Gate
@@ -60,10 +60,14 @@ class App:
     ) -> None:
         self.failure: str | None = None
         self.is_loading = False
+        self._is_closing = False
         self.now_s: Callable[[], float] = time.time  # unix time, of what expires
         self.metrics = Metrics()
         self.registry = Registry(
-            settings.server.max_sessions, self.metrics, lambda: self._cascade.capacity
+            settings.server.max_sessions,
+            self.metrics,
+            lambda: self._cascade.capacity,
+            failure=self._lost_stage,
         )
         self._quota = SessionQuota(settings.limits.sessions_per_key)
         self._bounds = session_bounds(settings.limits)
@@ -86,11 +90,17 @@ class App:
         await self.registry.drain(self._settings.server.drain_ms / 1000)
 
     def hurry(self) -> None:
-        """End the conversations that `drain` waits for."""
+        """End what is waited for: the conversations of `drain`, then the stages' own tidying up."""
         self.registry.hurry()
+        if self._is_closing and isinstance(self._cascade, Killable):
+            self._cascade.kill()
 
     def refusal(self) -> str | None:
-        return None if self.readiness.is_ready else self.readiness.refusal()
+        return self._lost_stage() if self.readiness.is_ready else self.readiness.refusal()
+
+    def _lost_stage(self) -> str | None:
+        """Why a stage is out of service for good, if one is: without it nobody can converse."""
+        return next((entry.failure for entry in self._cascade.stats if entry.failure), None)
 
     @property
     def parking(self) -> Parking:
@@ -169,6 +179,7 @@ class App:
                 model=lambda: self._cascade.model,
                 live=self._live_now,
                 gate=gate,
+                failure=self._lost_stage,
             )
         )
         app.include_router(
@@ -193,6 +204,7 @@ class App:
             finally:
                 for task in tasks:
                     task.cancel()
+        self._is_closing = True
         await self._cascade.close()
 
     async def _load(self) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -34,7 +35,10 @@ from realtime.stage_settings import (
 
 FACTORIES = factories.__name__
 # A GPU model reads gigabytes, and compiles and captures what it runs, at its first start for long.
-ON_A_GPU = WorkerOptions(start_timeout_s=1800.0, close_timeout_s=30.0)
+# While it does, or waits for the device, Python may stand still for long without being stuck.
+ON_A_GPU = WorkerOptions(start_timeout_s=1800.0, hang_timeout_s=30.0, close_timeout_s=30.0)
+# SGLang's engine waits a minute for processes of its own.
+SGLANG = replace(ON_A_GPU, close_timeout_s=80.0)
 # What of a choice is no matter of its stage's.
 PLACEMENT = {"kind", "process"}
 
@@ -128,7 +132,7 @@ def _writer(
             return _openai_writer(choice), choice.model
         case SGLang():
             values = choice.model_dump(exclude=PLACEMENT) | {"instructions": instructions}
-            return _worker("llm", "create_sglang", values, ON_A_GPU), Path(choice.model).name
+            return _worker("llm", "create_sglang", values, SGLANG), Path(choice.model).name
         case Llama():
             values = choice.model_dump(mode="json", exclude=PLACEMENT)
             values["instructions"] = instructions

@@ -71,9 +71,15 @@ ALLOWED: dict[str, set[str]] = {
     "pipelines.types": set(),
     "pipelines.placement": {"pipelines.types"},
     "pipelines.cascade": {"pipelines.reply", *BELOW_CASCADE},
-    "pipelines.reply": {"pipelines.courtesy", "pipelines.recital", *BELOW_CASCADE},
+    "pipelines.reply": {
+        "pipelines.courtesy",
+        "pipelines.recital",
+        "pipelines.voicing",
+        *BELOW_CASCADE,
+    },
     "pipelines.recital": {"pipelines.types"},
     "pipelines.courtesy": BELOW_CASCADE - {"pipelines.stages"},
+    "pipelines.voicing": BELOW_CASCADE - {"pipelines.stages"},
     "pipelines.stages": {
         "pipelines.runtime",
         "pipelines.placement",

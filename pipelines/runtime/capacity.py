@@ -13,6 +13,10 @@ ENOUGH_S = 2.0  # of work, before anything is said about capacity: the first ste
 ENOUGH_AUDIO_S = 1.0  # the same, of what the work has made
 SPAN_S = 0.5  # of work: what one point of the fit stands for, so that prompts among the steps
 # of few streams are not taken for the cost of few streams
+# A step that lasts longer than both is none of the model's: the machine stood still, or something
+# was compiled. It counts as the longer of them.
+SPIKE_S = 2.0
+SPIKE_STEPS = 10.0  # of the mean
 LEAST_VARIANCE = 0.1  # in streams squared: below, all batches were alike and tell no slope
 
 
@@ -60,7 +64,8 @@ class CapacityMeter:
         """A step of so many streams has ended: how much audio it made, how long it lasted."""
         self.steps.add(1.0, now_s)
         self.audio.add(audio_s, now_s)
-        self._span.add(1.0, streams, lasted_s, audio_s)
+        mean_s = self._all.lasted_s / self._all.steps if self._all.steps else 0.0
+        self._span.add(1.0, streams, min(lasted_s, max(SPIKE_S, SPIKE_STEPS * mean_s)), audio_s)
         if self._span.lasted_s >= SPAN_S:
             self._close_span()
 

@@ -105,6 +105,11 @@ class Crew:
             self._changed.notify_all()
             return True
 
+    def has(self, job: Job) -> bool:
+        """Whether anything of this request is left here."""
+        with self._changed:
+            return job in self._jobs
+
     def wake(self) -> None:
         """Something became ready."""
         with self._changed:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pipelines.types import StageError
 
+DRAFT_EVICTED = "draft_evicted"
+
 
 def stage_failed(stage: str, code: str, cause: str) -> StageError:
     return StageError(
@@ -22,6 +24,22 @@ def stage_timeout(stage: str, silence_s: float) -> StageError:
         "stage_timeout",
         f"The {stage} stage gave nothing for {silence_s:g} s, so this request was ended. The "
         "machine is overloaded or the model hangs: try a smaller model or fewer sessions.",
+    )
+
+
+def no_free_slot(stage: str, waited_s: float) -> StageError:
+    return StageError(
+        "no_free_slot",
+        f"No slot of the {stage} stage became free within {waited_s:g} s, so this request was "
+        "ended. All are taken by others: give the stage more slots in the configuration, if the "
+        "device's memory allows, or let fewer sessions in.",
+    )
+
+
+def draft_evicted(stage: str) -> StageError:
+    return StageError(
+        DRAFT_EVICTED,
+        f"The {stage} stage ended this draft, because a turn that is answered needed its slot.",
     )
 
 

@@ -17,6 +17,7 @@ Out = TypeVar("Out", contravariant=True)
 LIMIT_S = 1.0  # whoever reads keeps seconds more: this bridges the way there, and a late step
 RESUME_S = 0.5  # far enough below the limit that a stream does not join and leave at every step
 DRY_S = 0.25  # a few steps of any model here
+MOST_S = 60.0  # a long answer: 6 MB of float32 at 24 kHz, the most that a stream holds unread
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,18 +28,20 @@ class Lead(Generic[Out]):
     limit_s: unread seconds at which the request is paused; what one step makes may exceed it.
     resume_s: unread seconds at or below which it goes on.
     dry_s: unread seconds below which it goes before others that have more.
+    most_s: unread seconds at which it is paused even while others wait for its slot.
     """
 
     weigh: Callable[[Out], float]
     limit_s: float = LIMIT_S
     resume_s: float = RESUME_S
     dry_s: float = DRY_S
+    most_s: float = MOST_S
 
     def __post_init__(self) -> None:
-        if not 0 <= self.dry_s <= self.resume_s < self.limit_s:
+        if not 0 <= self.dry_s <= self.resume_s < self.limit_s <= self.most_s:
             raise ValueError(
-                "a lead needs 0 <= dry_s <= resume_s < limit_s, not "
-                f"{self.dry_s:g}, {self.resume_s:g} and {self.limit_s:g}"
+                "a lead needs 0 <= dry_s <= resume_s < limit_s <= most_s, not "
+                f"{self.dry_s:g}, {self.resume_s:g}, {self.limit_s:g} and {self.most_s:g}"
             )
 
 

@@ -142,6 +142,7 @@ class LoopStream(Generic[In, Out]):
         self._overflown = False
         self._is_held = False
         self._owes = True
+        self.is_reaped = False  # its task has ended
         self._outlet: Outlet[Out] = Outlet(
             stage, ticket, output_limit, self._room.set, stall_timeout_ms, lead
         )
@@ -210,6 +211,7 @@ class LoopStream(Generic[In, Out]):
         self._outlet.put(output)
 
     def end(self, error: StageError | None = None) -> None:
+        self.is_reaped = True
         self._outlet.end(error)
 
     def _has_room_for(self, output: Out) -> bool:

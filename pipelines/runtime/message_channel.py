@@ -32,6 +32,7 @@ class Channel:
         self._on_message = on_message
         self._on_broken = on_broken
         self._open = True
+        self._broken = False
         self._loop = asyncio.get_running_loop()
         self._descriptor = cast("int", socket.getsockopt(zmq.FD))
         self._loop.add_reader(self._descriptor, self._receive)
@@ -52,31 +53,44 @@ class Channel:
         """Idempotent. What was sent just before may get lost."""
         if self._open:
             self._open = False
-            self._loop.remove_reader(self._descriptor)
+            if not self._broken:
+                self._loop.remove_reader(self._descriptor)
             self._socket.close(linger=0)
 
     def _look_again(self) -> None:
         # The descriptor tells of a change once, and any other call on the socket may take the
         # news from it: so whoever calls looks whether there is something to read.
-        if self._open and cast("int", self._socket.getsockopt(zmq.EVENTS)) & zmq.POLLIN:
+        if (
+            self._open
+            and not self._broken
+            and cast("int", self._socket.getsockopt(zmq.EVENTS)) & zmq.POLLIN
+        ):
             self._loop.call_soon(self._receive)
 
     def _receive(self) -> None:
-        for _ in range(BATCH_MESSAGES):
-            if not self._open:
-                return
-            try:
-                frames = self._socket.recv_multipart(zmq.NOBLOCK, copy=False)
-            except zmq.Again:
-                return
-            try:
-                message = STAGE_CODEC.decode([frame.buffer for frame in frames])
-            except MessageError as error:
-                self._loop.remove_reader(self._descriptor)
-                self._on_broken(error)
-                return
-            self._on_message(message)
-        self._look_again()
+        try:
+            for _ in range(BATCH_MESSAGES):
+                if not self._open or self._broken or not self._receive_one():
+                    return
+        finally:
+            # Also when a handler raises: what came behind its message waits to be read.
+            self._look_again()
+
+    def _receive_one(self) -> bool:
+        """False: there is nothing to read."""
+        try:
+            frames = self._socket.recv_multipart(zmq.NOBLOCK, copy=False)
+        except zmq.Again:
+            return False
+        try:
+            message = STAGE_CODEC.decode([frame.buffer for frame in frames])
+        except MessageError as error:
+            self._broken = True
+            self._loop.remove_reader(self._descriptor)
+            self._on_broken(error)
+            return False
+        self._on_message(message)
+        return True
 
 
 def connected(socket: zmq.Socket[bytes]) -> zmq.Socket[bytes]:

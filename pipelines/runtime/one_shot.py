@@ -243,6 +243,11 @@ class OneShotStream(Generic[In, Out]):
     def hurry(self, urgency: Urgency) -> None:
         self._ticket.hurry(urgency)
 
+    @property
+    def is_reaped(self) -> bool:
+        """Whether nothing of it is left in the stage."""
+        return not self._crew.has(self)
+
     # ---- the crew's side ---------------------------------------------------------------------
 
     @property

@@ -17,14 +17,18 @@ from pipelines.types import StageError
 
 Out = TypeVar("Out")
 
+Late = Callable[[str, float], StageError]  # of a stage, and of the seconds without an output
+
 STALL_TIMEOUT_MS = 30_000  # far beyond any honest step, well within a caller's patience
+RUSHED_LIMIT = 16_384  # outputs: more than `Lead.most_s` of any voice, also where some are silent
 
 
 class Outlet(Generic[Out]):
     """A bounded queue of outputs with one reader, on the event loop that made the outlet.
 
     Producers may be threads: they call `put`, `owe` and `end`. After the ticket's abort nothing is
-    delivered. While the stage owes an output, `stall_timeout_ms` without one fails the request.
+    delivered. While the stage owes an output, a reader who waited `stall_timeout_ms` without one
+    gets an error, and the request ends; a reader who is elsewhere misses nothing.
 
     limit: outputs that may wait. lead: seconds of audio that may wait, beside that.
     """
@@ -45,6 +49,7 @@ class Outlet(Generic[Out]):
         self._lead = lead
         self._limit_s = math.inf if lead is None else lead.limit_s
         self._resume_s = math.inf if lead is None else lead.resume_s
+        self._most_s = 0.0 if lead is None else lead.most_s
         self._stall_s = stall_timeout_ms / 1000
         self._loop = asyncio.get_running_loop()
         self._loop_thread = threading.get_ident()
@@ -55,6 +60,7 @@ class Outlet(Generic[Out]):
         self._ended = False
         self._error: StageError | None = None
         self._owed_since_s: float | None = None
+        self._late: Late = stage_timeout
         self._changed = asyncio.Event()
         ticket.on_abort(self._on_abort)
 
@@ -63,6 +69,12 @@ class Outlet(Generic[Out]):
         """Whether more should come. A queue that was full has room again once it is well below."""
         with self._lock:
             return not self._is_full
+
+    @property
+    def may_rush(self) -> bool:
+        """Whether a stream that has enough may make more all the same, so that it ends sooner."""
+        with self._lock:
+            return self._unread_s < self._most_s and len(self._outputs) < RUSHED_LIMIT
 
     @property
     def unread_s(self) -> float:
@@ -94,9 +106,13 @@ class Outlet(Generic[Out]):
                 self._owed_since_s = self._loop.time()
         self._notify()
 
-    def owe(self, owes: bool) -> None:
-        """Say whether the stage has something to do for this request; starts the stall clock."""
+    def owe(self, owes: bool, late: Late = stage_timeout) -> None:
+        """Say whether the stage has something to do for this request; starts the stall clock.
+
+        late: the error of one that is owed something for too long.
+        """
         with self._lock:
+            self._late = late
             if owes and self._owed_since_s is None:
                 self._owed_since_s = self._loop.time()
             elif not owes:
@@ -114,6 +130,7 @@ class Outlet(Generic[Out]):
 
     async def next(self) -> Out:
         """The next output. Raises StopAsyncIteration at the end or abort, StageError on failure."""
+        reading_since_s = self._loop.time()
         while True:
             with self._lock:
                 if self.ticket.aborted:
@@ -122,9 +139,6 @@ class Outlet(Generic[Out]):
                     was_full, had_most = self._is_full, len(self._outputs) >= self._limit
                     output = self._take()
                     has_got_room = was_full and (had_most or not self._is_full)
-                    # A stage that was paused by a full queue could not deliver meanwhile.
-                    if was_full and self._owed_since_s is not None:
-                        self._owed_since_s = self._loop.time()
                     break
                 if self._ended:
                     if self._error is not None:
@@ -132,7 +146,7 @@ class Outlet(Generic[Out]):
                     raise StopAsyncIteration
                 self._changed.clear()
                 owed_since_s = self._owed_since_s
-            await self._wait(owed_since_s)
+            await self._wait(owed_since_s, reading_since_s)
         if has_got_room:
             self._on_room()
         return output
@@ -145,8 +159,11 @@ class Outlet(Generic[Out]):
             self._is_full = len(self._outputs) >= self._limit or self._unread_s > self._resume_s
         return output
 
-    async def _wait(self, owed_since_s: float | None) -> None:
-        deadline_s = None if owed_since_s is None else owed_since_s + self._stall_s
+    async def _wait(self, owed_since_s: float | None, reading_since_s: float) -> None:
+        deadline_s = None
+        if owed_since_s is not None:
+            # While nobody read, the stage may have been paused, and nobody missed an output.
+            deadline_s = max(owed_since_s, reading_since_s) + self._stall_s
         try:
             async with asyncio.timeout_at(deadline_s):
                 await self._changed.wait()
@@ -154,10 +171,11 @@ class Outlet(Generic[Out]):
             with self._lock:
                 late = not self._outputs and not self._ended and not self.ticket.aborted
                 late = late and self._owed_since_s == owed_since_s
+                error = self._late(self._stage, self._stall_s)
             if not late:
                 return
             self.ticket.abort()
-            raise stage_timeout(self._stage, self._stall_s) from None
+            raise error from None
 
     def _on_abort(self) -> None:
         with self._lock:

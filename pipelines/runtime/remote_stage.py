@@ -88,7 +88,8 @@ class ProcessStage(Generic[Request, In, Out]):
         self._given_up: str | None = None
         self.abort_latency = AbortLatency()
         self.restarts = 0
-        self._told = Pong(None)  # the last, which tells of the stage as it was in the worker
+        self._told = Pong(None)  # the last of this worker, of the stage as it was there
+        self._load_s: float | None = None  # the shortest that a worker took
 
     @property
     def name(self) -> str:
@@ -102,16 +103,27 @@ class ProcessStage(Generic[Request, In, Out]):
     def stats(self) -> StageStats:
         """What the worker told last, a heartbeat ago at most; requests are those seen from here."""
         seen = plain_stats(self._name, self.active, self.abort_latency)
-        if self._told.stats is None:
-            return seen
+        failure = self.failure
         return replace(
-            self._told.stats,
+            self._told.stats or seen,
             name=seen.name,
             active=seen.active,
             aborts=seen.aborts,
             last_abort_ms=seen.last_abort_ms,
             worst_abort_ms=seen.worst_abort_ms,
+            capacity=self.capacity,
+            state=self._state,
+            restarts=self.restarts,
+            failure=None if failure is None else failure.message,
         )
+
+    @property
+    def _state(self) -> str:
+        if self._given_up is not None:
+            return "out_of_service"
+        if self._link is not None and self._link.is_serving:
+            return "serving"
+        return "loading" if self._load_s is None else "restarting"
 
     @property
     def capacity(self) -> Capacity | None:
@@ -147,7 +159,8 @@ class ProcessStage(Generic[Request, In, Out]):
             raise
 
     async def close(self) -> None:
-        """Abort every request and end the worker, by force if it does not end by itself."""
+        """Abort every request and end the worker, by force if it does not end by itself, or `kill`
+        is called meanwhile."""
         self._closed = True
         self._closing.set()
         for stream in list(self._streams.values()):
@@ -157,6 +170,11 @@ class ProcessStage(Generic[Request, In, Out]):
         if self._tasks is not None:
             tasks, self._tasks = self._tasks, None
             await tasks.__aexit__(None, None, None)
+
+    def kill(self) -> None:
+        """End the worker now, whatever it does; for a `close` that takes too long."""
+        if self._link is not None:
+            self._link.kill()
 
     def open(self, request: Request) -> RemoteStream[In, Out]:
         """Raises RuntimeError before `start`."""
@@ -244,6 +262,7 @@ class ProcessStage(Generic[Request, In, Out]):
     def _bury(self, end: WorkerEnd, failed_starts: int) -> None:
         """Fail the requests that the worker had, and, if it cannot even be started, all."""
         self._last_end = end.cause
+        self._told = Pong(None)
         logger.error("the process of stage %s %s", self._name, end.cause)
         if failed_starts >= self._options.failed_starts:
             attempts = f"{failed_starts} attempts to restart it have failed"
@@ -291,16 +310,24 @@ class ProcessStage(Generic[Request, In, Out]):
                 if first.done():
                     logger.info("stage %s is restarted: %s", self._name, line)
                 else:
-                    progress(line)
+                    self._report(line, progress)
             case Started():
                 self._on_started(first)
             case _:
                 pass
 
+    def _report(self, line: str, progress: Progress) -> None:
+        try:
+            progress(line)
+        except Exception:
+            logger.exception("stage %s: its progress cannot be shown: %s", self._name, line)
+
     def _on_started(self, first: asyncio.Future[None]) -> None:
         if not first.done():
             first.set_result(None)
-        assert self._link is not None
+        assert self._link is not None and self._link.started_at_s is not None
+        load_s = self._link.started_at_s - self._link.born_at_s
+        self._load_s = min(load_s, self._load_s or load_s)
         for stream in list(self._streams.values()):
             self._attach(stream, self._link)
 
@@ -327,7 +354,10 @@ class ProcessStage(Generic[Request, In, Out]):
     def _wait_for_worker(self, stream: RemoteStream[In, Out]) -> None:
         loop = asyncio.get_running_loop()
         wait_s = self._options.restart_wait_s
-        if self._next_start_s - loop.time() > wait_s:
+        born_at_s = self._next_start_s if self._link is None else self._link.born_at_s
+        # At best: whoever cannot be served in time need not wait to hear it.
+        ready_at_s = born_at_s + (self._load_s or 0.0)
+        if ready_at_s - loop.time() > wait_s:
             self._give_up_waiting(stream)
         else:
             loop.call_later(wait_s, self._give_up_waiting, stream)

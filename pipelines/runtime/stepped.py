@@ -10,10 +10,11 @@ from collections.abc import Callable, Mapping
 from typing import Generic, TypeVar
 
 from pipelines.ports import Capacity, Progress, StageStats
+from pipelines.runtime.admission import evicted, first_waiting, rushers
 from pipelines.runtime.batch import choose, urgency_of
 from pipelines.runtime.capacity import CapacityMeter
 from pipelines.runtime.cpu import CpuToken
-from pipelines.runtime.failures import stage_closed, stage_failed
+from pipelines.runtime.failures import draft_evicted, stage_closed, stage_failed
 from pipelines.runtime.handover import on_loop
 from pipelines.runtime.inbox import Inbox
 from pipelines.runtime.latency import AbortLatency
@@ -47,6 +48,12 @@ class SteppedStage(Generic[Request, In, Out]):
     lead: of a stage that makes sound. A stream with enough unread seconds is paused: it keeps its
         slot and its state, and the steps go to others. Who has sounded and runs dry goes before
         who does not, and what the stage can deliver is measured.
+
+    While requests wait for a slot, as many paused streams whose text is whole run on to their end,
+    which frees theirs; not while somebody runs dry, and not beyond `Lead.most_s` unread seconds of
+    each. What waits as more than a draft takes the slot of a draft at once, the latest that has
+    not sounded, or else the latest: it ends with `draft_evicted`.
+
     clock_s: monotone, of what is measured.
     """
 
@@ -194,9 +201,10 @@ class SteppedStage(Generic[Request, In, Out]):
                 if self._closing:
                     self._changed.wait()  # `close` is about to abort them all
                     continue
-                if any(stream.runnable or stream.hungry for stream in self._streams):
+                if any(stream.hungry for stream in self._streams) or self._runnable():
                     return True
-                if self._free and any(stream.slot is None for stream in self._streams):
+                waiting = first_waiting(self._streams)
+                if waiting is not None and (self._free or evicted(self._streams, waiting)):
                     return True
                 self._changed.wait(self._until_due_s())
 
@@ -209,12 +217,19 @@ class SteppedStage(Generic[Request, In, Out]):
     def _admit(self, model: SteppedModel[Request, In, Out]) -> None:
         while True:
             with self._changed:
-                waiting = [s for s in self._streams if s.slot is None and not s.ticket.aborted]
-                if not self._free or not waiting:
+                stream = first_waiting(self._streams)
+                if stream is None:
                     return
-                stream = min(waiting, key=lambda stream: stream.ticket.urgency)
-                slot = self._free.pop()
-                stream.slot = slot
+                draft = None if self._free else evicted(self._streams, stream)
+                if not self._free and draft is None:
+                    return
+                slot = self._free.pop() if draft is None else None
+                if slot is not None:
+                    stream.settle(slot)
+            if draft is not None:
+                self._fail(model, draft, draft_evicted(self._name))
+            if slot is None:
+                continue
             try:
                 model.open(slot, stream.request)
             except Exception as error:
@@ -325,6 +340,7 @@ class SteppedStage(Generic[Request, In, Out]):
             except Exception:
                 logger.exception("stage %s: closing slot %d", self._name, stream.slot)
         with self._changed:
+            stream.is_reaped = True
             if stream.slot is not None:
                 self._free.append(stream.slot)
             if stream in self._streams:
@@ -346,13 +362,27 @@ class SteppedStage(Generic[Request, In, Out]):
 
     def _until_due_s(self) -> float | None:
         """How long until a starved slot has work again by itself; None: for ever."""
-        due = [stream.due_s for stream in self._streams if stream.due_s is not None]
+        rushing = self._rushers()
+        due = [
+            stream.due_s
+            for stream in self._streams
+            # One whose reader has enough waits for the reader.
+            if stream.due_s is not None and (stream.outlet.has_room or stream in rushing)
+        ]
         return max(0.0, min(due) - self._clock_s()) if due else None
 
     def _dead(self) -> list[SteppedStream[Request, In, Out]]:
         return [stream for stream in self._streams if stream.ticket.aborted]
 
-    def _batch(self) -> list[SteppedStream[Request, In, Out]]:
+    def _rushers(self) -> list[SteppedStream[Request, In, Out]]:
+        return [] if self._lead is None else rushers(self._streams, self._lead.dry_s)
+
+    def _runnable(self) -> list[SteppedStream[Request, In, Out]]:
+        """Who has something to do, and a reader or others that wait for it."""
         runnable = [stream for stream in self._streams if stream.runnable]
+        return runnable + [stream for stream in self._rushers() if stream.has_work]
+
+    def _batch(self) -> list[SteppedStream[Request, In, Out]]:
+        runnable = self._runnable()
         standings = [stream.standing for stream in runnable]
         return [runnable[place] for place in choose(standings, self._dry_s, self._batch_limit)]

@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator, Callable
 from typing import Generic, TypeVar
 
 from pipelines.runtime.batch import Standing
+from pipelines.runtime.failures import no_free_slot
 from pipelines.runtime.inbox import Inbox
 from pipelines.runtime.outlet import Outlet
 from pipelines.runtime.ticket import StageRequest, Ticket
@@ -35,6 +36,7 @@ class SteppedStream(Generic[Request, In, Out]):
         self.fed_end = False
         self.has_sounded = False
         self.last_step = 0
+        self.is_reaped = False  # nothing of it is left in the stage
         self._wake = wake
         self._clock_s = clock_s
         self._again_at_s: float | None = None  # when a starved slot has work again by itself
@@ -53,25 +55,27 @@ class SteppedStream(Generic[Request, In, Out]):
 
     @property
     def runnable(self) -> bool:
-        return self._has_work and self.outlet.has_room
+        return self.has_work and self.outlet.has_room
 
     @property
     def paused(self) -> bool:
         """Its reader has enough: it keeps its slot and is left out of the steps."""
-        return self._has_work and not self.outlet.has_room
+        return self.has_work and not self.outlet.has_room
+
+    @property
+    def could_rush(self) -> bool:
+        """Its text is whole, so it could run to its end though its reader has enough."""
+        if self.slot is None or self.ticket.aborted or not self.fed_end:
+            return False
+        return not self.outlet.has_room and self.outlet.may_rush
 
     @property
     def due_s(self) -> float | None:
-        """When there will be work, on the stage's clock, even if nothing is fed; None: never.
-
-        One whose reader has enough waits for the reader.
-        """
-        if not self.starved or self.slot is None or not self.outlet.has_room:
-            return None
-        return self._again_at_s
+        """When there will be work, on the stage's clock, even if nothing is fed; None: never."""
+        return self._again_at_s if self.starved and self.slot is not None else None
 
     @property
-    def _has_work(self) -> bool:
+    def has_work(self) -> bool:
         if self.slot is None or self.ticket.aborted:
             return False
         if not self.starved:
@@ -84,13 +88,13 @@ class SteppedStream(Generic[Request, In, Out]):
 
     async def push(self, item: In) -> None:
         if await self.inbox.put(item):
-            self.outlet.owe(True)
+            self._owe()
             self._wake()
 
     async def finish(self) -> None:
         if self.inbox.accepts:
             self.inbox.finish()
-            self.outlet.owe(True)
+            self._owe()
             self._wake()
 
     def __aiter__(self) -> AsyncIterator[Out]:
@@ -105,6 +109,11 @@ class SteppedStream(Generic[Request, In, Out]):
     def hurry(self, urgency: Urgency) -> None:
         self.ticket.hurry(urgency)
 
+    def settle(self, slot: int) -> None:
+        """It has a slot now: what it waits for from here on is the model."""
+        self.slot = slot
+        self.outlet.owe(False)
+
     def starve(self, again_s: float | None) -> None:
         """Nothing to do until something is fed, or until `again_s` has passed."""
         self.starved = True
@@ -117,6 +126,12 @@ class SteppedStream(Generic[Request, In, Out]):
         """There is something to do."""
         if self.starved:
             self.starved = False
+            self.outlet.owe(True)
+
+    def _owe(self) -> None:
+        if self.slot is None:
+            self.outlet.owe(True, no_free_slot)
+        else:
             self.outlet.owe(True)
 
     def end(self, error: StageError | None = None) -> None:

@@ -212,7 +212,10 @@ class Worker:
         """
         self._reaping = None
         assert self._stage is not None
-        left = max(0, self._stage.active - len(self._streams))
+        # Read first: of a request that ends in between one too many is left, never one too few.
+        active = self._stage.active
+        carried = sum(not carried.is_reaped for carried, _ in self._streams.values())
+        left = max(0, active - carried)
         while len(self._dying) > left:
             self._send(Ended(self._dying.popleft()))
         if self._dying:

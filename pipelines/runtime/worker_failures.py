@@ -19,7 +19,7 @@ def exit_of(status: int) -> str:
         name = f"signal {-status}"
     match name:
         case "SIGKILL":
-            hint = ": the system does that to a process when memory runs out"
+            hint = ", as the system does when memory runs out"
         case "SIGSEGV" | "SIGBUS" | "SIGILL" | "SIGABRT" | "SIGFPE":
             hint = ": a fault in compiled code"
         case _:

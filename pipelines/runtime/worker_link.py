@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import shutil
-import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import cast
@@ -16,6 +15,7 @@ from pipelines.runtime.messages import (
     Close,
     FromWorker,
     Hello,
+    Loading,
     Ping,
     Start,
     Started,
@@ -23,6 +23,7 @@ from pipelines.runtime.messages import (
     ToWorker,
 )
 from pipelines.runtime.worker_failures import exit_of
+from pipelines.runtime.worker_folder import make_socket_folder
 from pipelines.runtime.worker_options import WorkerOptions
 from pipelines.runtime.worker_process import WorkerProcess
 
@@ -63,7 +64,9 @@ class WorkerLink:
         self._stopping = False
         self._heard = True  # since the last beat
         self._silent_beats = 0
-        self.started_at_s: float | None = None  # on the loop's clock
+        self._told_at_s = 0.0  # of its loading, as all times on the loop's clock
+        self.born_at_s = self._loop.time()
+        self.started_at_s: float | None = None
 
     @property
     def is_serving(self) -> bool:
@@ -80,8 +83,7 @@ class WorkerLink:
         try:
             try:
                 context = zmq.Context()
-                # With mode 0700: nobody else gets in.
-                self._folder = tempfile.mkdtemp(prefix="parley-")
+                self._folder = make_socket_folder()
                 self._spawn(context, f"ipc://{self._folder}/worker")
             except (OSError, zmq.ZMQError) as error:
                 return WorkerEnd(f"could not be made ({error})")
@@ -112,30 +114,31 @@ class WorkerLink:
             self._channel.send(message)
 
     async def stop(self) -> None:
-        """Have the worker close its stage and exit; if it does not, end it, then kill it."""
+        """Have the worker close its stage and exit; one that does not, or that loads, is killed."""
         self._stopping = True
         if self.started_at_s is not None:
             self.send(Close())
             await self._ends_within(self._options.close_timeout_s)
-        if self._process is not None and not self._over.done():
-            self._process.terminate()
-            await self._ends_within(self._options.terminate_timeout_s)
-        # `run` kills what is left.
+        self.kill()
+
+    def kill(self) -> None:
+        """End the life now: `run` kills what is left of the process."""
         self._settle(WorkerEnd("did not end when it was asked to"))
 
     async def _ends_within(self, timeout_s: float) -> None:
         await asyncio.wait([self._over], timeout=timeout_s)
 
     async def _watch(self) -> WorkerEnd:
-        deadline_s = self._loop.time() + self._options.start_timeout_s
+        self._told_at_s = self._loop.time()
         while True:
             await self._ends_within(self._options.heartbeat_s)
             if self._over.done():
                 return self._over.result()
             if self.started_at_s is not None:
                 self._beat()
-            elif self._loop.time() > deadline_s:
-                return WorkerEnd(f"did not load within {self._options.start_timeout_s:g} s")
+            elif self._loop.time() > self._told_at_s + self._options.start_timeout_s:
+                silence_s = self._options.start_timeout_s
+                return WorkerEnd(f"did not load, and said nothing for {silence_s:g} s")
 
     def _beat(self) -> None:
         # Beats are counted, and not the time since the last word: when it was this process that
@@ -158,6 +161,9 @@ class WorkerLink:
                 self.send(self._start)
             case StartFailed():
                 self._settle(WorkerEnd(f"reports {message.kind}: {message.message}", message))
+            case Loading():
+                self._told_at_s = self._loop.time()  # it gets on
+                self._on_message(message)
             case Started():
                 self.started_at_s = self._loop.time()
                 self._on_message(message)

@@ -28,7 +28,10 @@ def die_with(parent: int) -> None:
 
 
 def main() -> None:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # a Ctrl-C is the server's: it closes its workers
+    # A signal that goes to a whole group or service is the server's: it lets conversations end, and
+    # then closes its workers. What a stage starts ignores both too, for they are inherited.
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.SIG_IGN)
     endpoint, parent = sys.argv[1:]
     die_with(int(parent))
     faulthandler.enable()

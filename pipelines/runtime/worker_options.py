@@ -8,14 +8,15 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True, slots=True)
 class WorkerOptions:
-    """start_timeout_s: for loading; far beyond the largest model from a slow disk.
+    """start_timeout_s: for loading, from one line of its progress to the next; far beyond the
+        largest model from a slow disk.
     restart_wait_s: how long a request waits for a worker that is being restarted. A light stage is
         back in it, with a pause that a listener forgives; a model that loads for a minute is not,
         and a reply after that helps nobody.
     heartbeat_s, hang_timeout_s: how often a worker is asked for a sign of life, and how long it
         may give none while requests are open.
-    close_timeout_s: for closing the stage; longer than the stage itself waits for its threads.
-    terminate_timeout_s: from asking the process to end until it is killed.
+    close_timeout_s: for closing the stage, before the process is killed; longer than the stage
+        itself waits for its threads.
     first_backoff_s, longest_backoff_s: before a restart; doubled each time.
     stable_s: a worker that has served for so long starts the backoff anew.
     failed_starts: restarts in a row that fail to load before the stage is given up.
@@ -29,7 +30,6 @@ class WorkerOptions:
     heartbeat_s: float = 1.0
     hang_timeout_s: float = 10.0
     close_timeout_s: float = 15.0
-    terminate_timeout_s: float = 2.0
     first_backoff_s: float = 1.0
     longest_backoff_s: float = 30.0
     stable_s: float = 60.0

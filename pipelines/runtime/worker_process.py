@@ -33,23 +33,16 @@ class WorkerProcess:
             env=_environment(environment),
         )
         self._loop = asyncio.get_running_loop()
-        self._descriptor: int | None = None
         self._timer: asyncio.TimerHandle | None = None
-        if hasattr(os, "pidfd_open"):
-            self._descriptor = os.pidfd_open(self._process.pid)
-            self._loop.add_reader(self._descriptor, self._look)
-        else:
+        self._descriptor = _watched(self._process.pid)
+        if self._descriptor is None:
             self._look()
+        else:
+            self._loop.add_reader(self._descriptor, self._look)
 
     @property
     def pid(self) -> int:
         return self._process.pid
-
-    def terminate(self) -> None:
-        self._process.terminate()
-
-    def kill(self) -> None:
-        self._process.kill()
 
     async def release(self) -> None:
         """Kill it if it still runs, wait for its end, and free what it was watched with."""
@@ -81,6 +74,16 @@ class WorkerProcess:
             self._loop.remove_reader(self._descriptor)
             os.close(self._descriptor)
             self._descriptor = None
+
+
+def _watched(pid: int) -> int | None:
+    """A descriptor that tells of the exit; None where the system has none, or none to spare."""
+    if not hasattr(os, "pidfd_open"):
+        return None
+    try:
+        return os.pidfd_open(pid)
+    except OSError:  # an old kernel, a sandbox that forbids it, too many open files
+        return None
 
 
 def _environment(additions: Mapping[str, str]) -> dict[str, str]:

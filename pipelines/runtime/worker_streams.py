@@ -63,6 +63,11 @@ class CarriedStream:
         self._inputs.clear()
         self._stream.abort()
 
+    @property
+    def is_reaped(self) -> bool:
+        """Whether the stage has nothing left of it, though outputs of it may still wait here."""
+        return bool(getattr(self._stream, "is_reaped", False))  # of streams that tell
+
     # ---- the work ----------------------------------------------------------------------------
 
     async def run(self) -> StageError | None:

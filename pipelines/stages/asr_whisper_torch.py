@@ -8,6 +8,7 @@ import numpy as np
 
 from pipelines.ports import Progress
 from pipelines.runtime.cpu import CpuToken
+from pipelines.stages.torch_device import claim_device
 from pipelines.stages.whisper_model import FULL_WINDOW_S, WhisperModel
 from pipelines.stages.whisper_stage import (
     DEFAULT_LANGUAGE,
@@ -30,6 +31,7 @@ class TorchWhisperRecogniser(WhisperStage):
     language: for requests that name none; None lets the model decide.
     partials: whether there are any of speech that nobody waits for.
     cpu: on the CPU, what it gives way to between tokens.
+    memory_share: of the GPU, that this process is held to; None: all of it.
     """
 
     def __init__(
@@ -40,9 +42,11 @@ class TorchWhisperRecogniser(WhisperStage):
         language: str | None = DEFAULT_LANGUAGE,
         cpu: CpuToken | None = None,
         partials: bool = True,
+        memory_share: float | None = None,
     ) -> None:
         def load(progress: Progress) -> WhisperModel:
             progress(f"recogniser: loading {folder} on {device}")
+            claim_device(device, memory_share, "stages.recogniser")
             model = _load(folder, device)
             # The first calls choose kernels and take memory: on a GPU for both windows.
             for warm_s in (1.0, FULL_WINDOW_S) if device != "cpu" else (1.0,):

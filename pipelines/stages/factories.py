@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from pipelines.placement import enforce_share
 from pipelines.ports import Recogniser, Speaker, Writer
 from pipelines.runtime.cpu import CpuToken
+from pipelines.stages.torch_device import choose_device
 from pipelines.weights import folder_of
 
 
@@ -43,11 +43,13 @@ def create_whisper_torch(
     """
     from pipelines.stages.asr_whisper_torch import TorchWhisperRecogniser
 
-    place = _torch_device(device, gpu)
-    if place != "cpu" and memory_share is not None:
-        enforce_share(gpu, memory_share)
+    place = choose_device(device, gpu)
     return TorchWhisperRecogniser(
-        folder_of(model), place, cpu=cpu if place == "cpu" else None, partials=partials
+        folder_of(model),
+        place,
+        memory_share=memory_share,
+        cpu=cpu if place == "cpu" else None,
+        partials=partials,
     )
 
 
@@ -133,17 +135,16 @@ def create_higgs(
     """model: the path of a folder, or `owner/name` in the store.
 
     voices: `audio` (a path) and, where it is known, `transcript` of each. device: cpu, cuda, or
-    auto: cuda if it is there. On a GPU this process is held to its share of it.
+    auto: cuda if it is there. On a GPU this process is held to its share of it, from when it loads.
     """
     from pipelines.stages.tts_higgs import HiggsSpeaker, HiggsSpeakerOptions, VoiceFile
 
-    place = _torch_device(device, gpu)
-    if place != "cpu" and memory_share is not None:
-        enforce_share(gpu, memory_share)
     return HiggsSpeaker(
         HiggsSpeakerOptions(
             model=folder_of(model),
-            device=place,
+            device=device,
+            gpu=gpu,
+            memory_share=memory_share,
             slots=slots,
             positions=positions,
             voices=tuple(
@@ -156,14 +157,6 @@ def create_higgs(
             top_k=top_k,
         )
     )
-
-
-def _torch_device(device: str, gpu: int) -> str:
-    if device == "auto":
-        import torch
-
-        device = "cuda" if torch.cuda.is_available() else "cpu"
-    return f"cuda:{gpu}" if device == "cuda" else device
 
 
 def _path(path: str | None) -> Path | None:

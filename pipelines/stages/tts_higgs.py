@@ -20,6 +20,7 @@ from pipelines.ports import Progress
 from pipelines.runtime.lead import SPEAKER_LEAD
 from pipelines.runtime.stepped import SteppedStage
 from pipelines.stages.higgs_model import HiggsModel
+from pipelines.stages.torch_device import choose_device, claim_device
 from pipelines.types import SpeakRequest, SpeechDelta, StageError
 
 MADE_UP_VOICE = "default"  # the one that the model speaks with where it is given none
@@ -36,12 +37,15 @@ class VoiceFile:
 
 @dataclass(frozen=True, slots=True)
 class HiggsSpeakerOptions:
-    """model: the folder of a checkpoint. device: as torch calls it. voices: the first is the
-    default. seed: None: another for each reply. temperature and the like: None: the model's own.
+    """model: the folder of a checkpoint. device: cpu, cuda, or auto: cuda if it is there. gpu,
+    memory_share: which one, and of its memory; None: all of it. voices: the first is the default.
+    seed: None: another for each reply. temperature and the like: None: the model's own.
     """
 
     model: Path
     device: str = "cpu"
+    gpu: int = 0
+    memory_share: float | None = None
     slots: int = 16
     positions: int = 2048
     voices: tuple[VoiceFile, ...] = ()
@@ -67,11 +71,13 @@ class HiggsSpeaker(SteppedStage[SpeakRequest, str, SpeechDelta]):
 
 def load_model(options: HiggsSpeakerOptions, progress: Progress) -> HiggsModel:
     """Blocking. Raises StageError that says which file or setting is at fault."""
+    place = choose_device(options.device, options.gpu)
+    claim_device(place, options.memory_share, "stages.speaker")
     try:
         voice = load_voice(
             options.model,
             size=Size(options.slots, options.positions, len(options.voices)),
-            device=options.device,
+            device=place,
             progress=progress,
         )
     except (HiggsConfigError, CheckpointError, CodecWeightsError, HiggsTokenizerError) as error:

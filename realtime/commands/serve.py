@@ -124,7 +124,7 @@ def _configure(app: App, settings: Settings, tls: ssl.SSLContext | None) -> uvic
 
 
 class StopRequests:
-    """SIGINT and SIGTERM: the first lets people finish, every later one does not."""
+    """SIGINT and SIGTERM: the first lets people finish, and then models; later ones do not."""
 
     def __init__(self, tell: Callable[[str], None]) -> None:
         self.count = 0
@@ -136,7 +136,8 @@ class StopRequests:
     def bind(
         self, stop: Callable[[], None], hurry: Callable[[], None], open_sessions: Callable[[], int]
     ) -> None:
-        """What a first and a second request do. open_sessions: how many may finish."""
+        """What the first request does, and what each later one. open_sessions: how many may
+        finish."""
         self._stop, self._hurry, self._open = stop, hurry, open_sessions
 
     @contextmanager

@@ -19,13 +19,16 @@ def create_routes(
     model: Callable[[], str],
     live: Callable[[], Mapping[str, object]],
     gate: Gate,
+    failure: Callable[[], str | None] = lambda: None,
 ) -> APIRouter:
-    """model: the language model's name. live: what runs now, for `/health`."""
+    """model: the language model's name. live: what runs now, for `/health`. failure: why a server
+    that was ready can serve no more."""
     router = APIRouter()
 
     @router.get("/health")
     async def health(request: Request) -> JSONResponse:
-        """200 once everything is loaded; 503 before, with what is loading, and while stopping."""
+        """200 once everything is loaded; 503 before, with what is loading, while stopping, and
+        once a stage is out of service, with the reason."""
         try:
             gate.admit_reader(request.headers)
         except Denied as denied:
@@ -33,7 +36,10 @@ def create_routes(
         body: dict[str, object] = {"status": str(readiness.phase), **live()}
         if readiness.phase is Phase.LOADING:
             body["loading"] = readiness.detail
-        return JSONResponse(body, 200 if readiness.is_ready else 503)
+        why = failure() if readiness.is_ready else None
+        if why is not None:
+            body |= {"status": str(Phase.FAILED), "failure": why}
+        return JSONResponse(body, 200 if readiness.is_ready and why is None else 503)
 
     @router.get("/v1/models")
     async def models(request: Request) -> JSONResponse:

@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+import math
+
 from pipelines.ports import Capacity
 
 # An assistant speaks for about a third of a conversation; this much of a listener is expected of a
 # session that is too new to show in what the voice delivers.
 SHARE = 1 / 3
 NEW_S = 30.0  # for so long: the window over which a stage tells what it delivers
+# How far beyond the average number of speakers there must be room: in one of twenty moments more of
+# them speak (Z of a normal distribution), and then somebody waits for another to end.
+SURE_Z = 1.64
 REOPEN = 0.9  # of the capacity: who was refused must not come in and be refused in turn
 
 
 class Headroom:
     """Sessions mostly listen, so what they all take together counts, not how many there are.
 
-    Replies that begin at the same moment beyond it are nobody's refusal: they wait for a slot.
+    How many of them speak at one moment is binomial. Replies that begin beyond what there is are
+    nobody's refusal: they wait for a slot.
     """
 
     def __init__(self) -> None:
@@ -30,5 +36,6 @@ class Headroom:
             return True
         expected = capacity.delivers + SHARE * (new + 1)
         most = capacity.streams * (REOPEN if self._is_spent else 1.0)
-        self._is_spent = expected > most
+        crowd = expected + SURE_Z * math.sqrt(expected * (1 - SHARE))
+        self._is_spent = crowd > most
         return not self._is_spent

@@ -27,7 +27,7 @@ class Registry:
     """`limit`: how many sessions may live at once, parked ones included.
 
     parking: the tokens with which lost clients come back to them. capacity: of the stages, as far
-    as it was measured. now_s: monotone.
+    as it was measured. failure: why no conversation is possible any more. now_s: monotone.
     """
 
     def __init__(
@@ -36,7 +36,9 @@ class Registry:
         metrics: Metrics,
         capacity: Callable[[], Capacity | None] = lambda: None,
         now_s: Callable[[], float] = time.monotonic,
+        failure: Callable[[], str | None] = lambda: None,
     ) -> None:
+        self._failure = failure
         self._limit = limit
         self._capacity = capacity
         self._headroom = Headroom()
@@ -70,6 +72,10 @@ class Registry:
         if self._is_draining:
             self._metrics.add(Count.SESSIONS_REFUSED)
             raise ServerFull("The server is shutting down. Connect again in a moment.")
+        failure = self._failure()
+        if failure is not None:
+            self._metrics.add(Count.SESSIONS_REFUSED)
+            raise ServerFull(failure)
         if len(self._sessions) >= self._limit:
             self._metrics.add(Count.SESSIONS_REFUSED)
             raise ServerFull(
@@ -83,7 +89,8 @@ class Registry:
             self._metrics.add(Count.SESSIONS_REFUSED)
             raise ServerFull(
                 "The voice of this server has as many listeners as it can serve in real time, "
-                f"about {capacity.streams:.0f}. Try again in a moment, or give it a faster device."
+                f"about {_count(capacity.streams)}. Try again in a moment, or give it a faster "
+                "device."
             )
 
     async def host(self, session: SessionRuntime) -> None:
@@ -126,3 +133,7 @@ class Registry:
                     await self._changed.wait()
         except TimeoutError:
             return
+
+
+def _count(listeners: float) -> str:
+    return f"{listeners:.0f}" if listeners >= 1 else f"{listeners:.1f}"

@@ -12,7 +12,7 @@ from pipelines.fakes.speaker import FakeSpeaker
 from pipelines.fakes.virtual_time import run_virtual
 from pipelines.fakes.writer import Call, Fail, FakeWriter, Say, Script, Stall, words
 from pipelines.ports import ReplyStream
-from pipelines.reply import ReplyTiming
+from pipelines.reply import UNSAID_LIMIT_CHARS, ReplyTiming
 from pipelines.types import (
     Finished,
     FinishReason,
@@ -95,6 +95,32 @@ def test_text_and_calls_come_while_the_speech_waits() -> None:
         assert isinstance(reader.outputs[-1], Finished)
 
     held([*words(TEXT, 500, 40), Call("look", "{}")], body)
+
+
+def test_a_writer_never_waits_for_the_voice() -> None:
+    """A thousand sentences ahead; what made them would be kept from others, or be ended."""
+    text = TEXT * 50
+
+    async def body(cascade: FakeCascade, reader: Reader) -> None:
+        await asyncio.sleep(1)
+        assert reader.outputs[-1] == Written(FinishReason.STOP)
+        assert cascade.writer.active == 0 and not reader.is_over
+
+    held(words(text), body)
+
+
+def test_a_writer_without_end_is_ended() -> None:
+    async def body(cascade: FakeCascade, reader: Reader) -> None:
+        await asyncio.sleep(1)
+        assert reader.outputs[-1] == Written(None) and cascade.writer.active == 0
+        written = sum(len(o.text) for o in reader.outputs if isinstance(o, TextDelta))
+        assert UNSAID_LIMIT_CHARS < written < UNSAID_LIMIT_CHARS + 2_000
+        reader.stream.hold_speech(False)
+        while not reader.is_over:
+            await asyncio.sleep(1)
+        assert reader.error is not None and reader.error.code == "reply_too_long"
+
+    held(words(TEXT * 200), body)
 
 
 def test_the_voice_makes_little_while_it_waits() -> None:

@@ -13,7 +13,8 @@ import pytest
 
 from pipelines.fakes.hearing import FakeRecogniser
 from pipelines.runtime.remote_stage import ProcessStage
-from pipelines.stages import factories
+from pipelines.stages import factories, torch_device
+from pipelines.stages.llm_sglang_engine import CLOSE_TIMEOUT_S
 from pipelines.types import StageError
 from pipelines.weights import ModelMissing
 from realtime.settings import Settings
@@ -71,6 +72,28 @@ def test_a_worker_is_told_what_its_factory_takes(
     assert found == function
     factory = getattr(importlib.import_module(factories.__name__), found)
     inspect.signature(factory).bind(**values)
+
+
+def test_a_gpu_stage_has_the_time_that_it_needs() -> None:
+    writer = parts(writer=SGLang(kind="sglang", memory_share=0.4))["writer"]
+    assert writer._options.close_timeout_s > CLOSE_TIMEOUT_S
+    speaker = parts(speaker=Higgs(kind="higgs"))["speaker"]
+    assert speaker._options.hang_timeout_s >= 30
+
+
+def test_an_inline_voice_touches_no_gpu_before_the_gpus_are_checked(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def touch(*_: object) -> None:
+        raise AssertionError("the GPU was touched")
+
+    monkeypatch.setattr(torch_device, "enforce_share", touch)
+    monkeypatch.setattr("torch.cuda.is_available", touch)
+    for device in ("cuda", "auto"):
+        voice = Higgs(kind="higgs", process="inline", device=device, memory_share=0.5)
+        assert not isinstance(parts(speaker=voice)["speaker"], ProcessStage)
+    ears = WhisperTorch(kind="whisper_torch", process="inline", device="cuda", memory_share=0.1)
+    assert not isinstance(parts(recogniser=ears)["recogniser"], ProcessStage)
 
 
 def test_inline_stages_are_made_of_the_same_values() -> None:

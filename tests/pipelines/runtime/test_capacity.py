@@ -128,6 +128,26 @@ def test_prompts_among_the_steps_cost_capacity() -> None:
     assert 12 < device.capacity().streams < 20
 
 
+def test_one_step_that_stood_still_takes_little() -> None:
+    """A minute in one step, as when the machine sleeps: a fifth of the capacity at most."""
+    device = Device(64, 0.01, 0.002)
+    for number in range(2000):
+        device.step(1 + number // 100 % 12)
+    before = device.capacity().streams
+    device.now_s += 60
+    device.meter.record(3, 0.12, 60.0, device.now_s)
+    for number in range(100):
+        device.step(1 + number // 10 % 12)
+    assert device.capacity().streams > 0.8 * before
+
+
+def test_a_device_whose_every_step_is_slow_is_believed() -> None:
+    device = Device(4, 3.0, 0.5, made_s=1.0)
+    for number in range(40):
+        device.step(1 + number % 4)
+    assert device.capacity().streams == pytest.approx(1 / 3.5, rel=0.1)
+
+
 def test_a_rate_is_right_at_once_and_forgets() -> None:
     rate = Rate(0.0)
     for tick in range(100):

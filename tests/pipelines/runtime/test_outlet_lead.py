@@ -88,7 +88,7 @@ def test_room_for_outputs_without_length_is_told_while_seconds_still_close_it() 
 
 
 def test_a_pause_is_no_stall() -> None:
-    """The stall clock starts again when a stage that was paused may go on."""
+    """The stall clock runs while somebody reads."""
 
     async def main() -> None:
         rig = Rig()
@@ -102,7 +102,30 @@ def test_a_pause_is_no_stall() -> None:
         await rig.outlet.next()
         with pytest.raises(StageError, match="stage_timeout|gave nothing"):
             await rig.outlet.next()
-        assert asyncio.get_running_loop().time() == pytest.approx(21.0, abs=0.01)
+        assert asyncio.get_running_loop().time() == pytest.approx(21.9, abs=0.01)
+
+    rigged(main)
+
+
+def test_a_reader_who_was_elsewhere_has_missed_nothing() -> None:
+    async def main() -> None:
+        rig = Rig()
+        rig.outlet.owe(True)
+        await asyncio.sleep(20)
+        asyncio.get_running_loop().call_later(0.9, rig.outlet.put, 0.25)
+        assert await rig.outlet.next() == 0.25
+
+    rigged(main)
+
+
+def test_who_rushes_is_bounded_in_seconds() -> None:
+    async def main() -> None:
+        rig = Rig(limit=2, lead=Lead(float, limit_s=1.0, resume_s=0.5, most_s=3.0))
+        for _ in range(11):
+            rig.outlet.put(0.25)
+        assert not rig.outlet.has_room and rig.outlet.may_rush
+        rig.outlet.put(0.25)
+        assert not rig.outlet.may_rush
 
     rigged(main)
 

@@ -13,7 +13,7 @@ from pipelines.runtime.stepped import SteppedStage
 from pipelines.types import SpeakRequest, Urgency
 from tests.pipelines.waiting import WAIT_S, check, until
 
-LEAD: Lead[float] = Lead(float, limit_s=1.0, resume_s=0.5)
+LEAD: Lead[float] = Lead(float, limit_s=1.0, resume_s=0.5, most_s=20.0)
 PIECE_S = 0.125
 
 

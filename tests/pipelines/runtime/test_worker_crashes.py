@@ -212,6 +212,32 @@ def test_whoever_waits_too_long_for_a_worker_is_told() -> None:
     check(main)
 
 
+def test_what_a_dead_worker_told_is_forgotten() -> None:
+    async def main() -> None:
+        async with serving("metered", options=PATIENT) as stage:
+            await heartbeat(stage)
+            assert stage.stats.slots == 16 and stage.stats.state == "serving"
+            await crashed(stage)
+            assert stage.stats.slots is None and stage.stats.capacity is None
+            assert stage.capacity is None and stage.stats.state == "restarting"
+
+    check(main)
+
+
+def test_nobody_waits_for_a_worker_that_loads_for_longer(tmp_path: Path) -> None:
+    async def main() -> None:
+        options = replace(BRISK, restart_wait_s=5.0)
+        arguments: dict[str, object] = {"how": "never", "once": str(tmp_path / "once")}
+        async with serving("bad_start", arguments, options) as stage:
+            stage._load_s = 60.0  # as of a large model
+            await crashed(stage)
+            stream = stage.open(request())
+            assert stage.active == 0, "it was told at once"
+            await fails(stream, "not back within 5 s", "worker_restarting")
+
+    check(main)
+
+
 def test_a_restart_that_takes_too_long_fails_who_waits(tmp_path: Path) -> None:
     async def main() -> None:
         options = replace(BRISK, restart_wait_s=0.3)
@@ -273,6 +299,9 @@ def test_a_worker_that_cannot_be_restarted_is_given_up(tmp_path: Path, how: str,
             await crashed(stage)
             await fails(stage.open(request()), told, "worker_given_up")
             assert stage.failure is not None and stage.capacity == Capacity(0.0, 0.0, 0.0)
+            assert stage.stats.state == "out_of_service" and stage.stats.restarts == 2
+            assert stage.stats.capacity == stage.capacity
+            assert stage.stats.failure == stage.failure.message
             await fails(stage.open(request()), told, "worker_given_up")
             assert stage.active == 0
 

@@ -112,6 +112,27 @@ def test_an_abort_is_over_when_the_stage_has_freed_the_request(tmp_path: Path) -
     check(main)
 
 
+def test_an_abort_is_not_over_because_another_request_has_ended(tmp_path: Path) -> None:
+    """Outputs of the other wait in the worker, while the stage has nothing left of it."""
+    released = tmp_path / "released"
+
+    async def main() -> None:
+        async with serving("stubborn", {"released": str(released)}) as stage:
+            quick = stage.open(WriteRequest("quick", (Message("user", "a"),)))
+            assert await anext(quick) == TextDelta("on")
+            stream = stage.open(WriteRequest("r", (Message("user", "a"),)))
+            assert await anext(stream) == TextDelta("on")
+            stream.abort()
+            for _ in range(2):
+                await heartbeat(stage)
+                assert stage.active == 2 and stage.abort_latency.count == 0
+            released.touch()
+            await eventually(lambda: stage.active == 1)
+            assert len(await rest(quick)) == 50
+
+    check(main)
+
+
 def test_what_the_stage_measures_is_told_here() -> None:
     async def main() -> None:
         async with serving("metered", name="tts") as stage:
@@ -120,7 +141,7 @@ def test_what_the_stage_measures_is_told_here() -> None:
             assert stage.capacity == Capacity(8.0, 2.5, 16.0)
             stream = stage.open(request())
             expected = StageStats("tts", 1, slots=16, slots_used=3, capacity=stage.capacity)
-            assert stage.stats == expected
+            assert stage.stats == replace(expected, state="serving", restarts=0)
             stream.abort()
             await eventually(lambda: stage.active == 0)
             assert stage.stats.aborts == 1 and stage.stats.last_abort_ms > 0

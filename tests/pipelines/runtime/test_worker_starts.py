@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import os
 import signal
 import subprocess
@@ -14,7 +15,11 @@ from pathlib import Path
 
 import pytest
 
+from pipelines.fakes.virtual_time import run_virtual
+from pipelines.runtime.messages import Loading, Start
 from pipelines.runtime.remote_stage import ProcessStage
+from pipelines.runtime.worker_folder import LITTER_AGE_S, make_socket_folder
+from pipelines.runtime.worker_link import WorkerLink
 from pipelines.types import StageError
 from pipelines.weights import ModelMissing
 from tests.pipelines.runtime.worker_driving import (
@@ -30,6 +35,7 @@ from tests.pipelines.runtime.worker_driving import (
 )
 from tests.pipelines.waiting import WAIT_S, check
 
+START = Start("tts", "a.module:function", {}, (), 0, 8)
 LINES = ["first line", "second line: \u00e9"]
 
 PARENT = """
@@ -110,7 +116,7 @@ def test_a_load_without_end_is_ended() -> None:
     async def main() -> None:
         options = replace(BRISK, start_timeout_s=0.5)
         stage = stage_of("bad_start", {"how": "never"}, options)
-        with pytest.raises(StageError, match="did not load within 0.5 s"):
+        with pytest.raises(StageError, match="did not load, and said nothing for 0.5 s"):
             await stage.start(lambda line: None)
         assert stage.pid is None
 
@@ -149,22 +155,81 @@ def test_a_cancelled_start_leaves_nothing() -> None:
     check(main)
 
 
-@pytest.mark.parametrize("how", ["slow", "deaf"])
-def test_a_stage_that_does_not_close_is_ended(how: str) -> None:
+def test_a_worker_that_gets_on_may_load_for_longer() -> None:
     async def main() -> None:
-        options = replace(BRISK, close_timeout_s=0.2, terminate_timeout_s=0.2)
-        async with serving("unclosable", {"how": how}, options) as stage:
+        link = WorkerLink(START, replace(BRISK, start_timeout_s=0.5), lambda _: None, lambda: False)
+        link._told_at_s = -1000.0
+        link._receive(Loading("half of it"))
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(0.3):
+                await link._ends_within(0.2)
+                assert asyncio.get_running_loop().time() <= link._told_at_s + 0.5
+                await asyncio.Event().wait()
+
+    run_virtual(main())
+
+
+def test_progress_that_cannot_be_shown_stops_nothing(caplog: pytest.LogCaptureFixture) -> None:
+    async def main() -> None:
+        def progress(line: str) -> None:
+            raise BrokenPipeError("nobody reads this")
+
+        stage = stage_of("bad_start", {"how": "well"})
+        await stage.start(progress)
+        assert stage.stats.state == "serving"
+        await stage.close()
+        told = [record.message for record in caplog.records]
+        assert sum("progress cannot be shown" in line for line in told) == len(LINES)
+
+    check(main)
+
+
+@pytest.mark.parametrize("error", [errno.ENOSYS, errno.EPERM, errno.EMFILE])
+def test_an_exit_is_seen_where_the_system_cannot_tell_of_it(
+    error: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(pid: int, flags: int = 0) -> int:
+        raise OSError(error, os.strerror(error))
+
+    monkeypatch.setattr(os, "pidfd_open", refuse, raising=False)
+
+    async def main() -> None:
+        async with serving("obedient") as stage:
+            assert await say(stage, "a") == ["a"]
+            os.kill(pid_of(stage), signal.SIGKILL)
+            await eventually(lambda: stage.restarts == 1)
+            assert await say(stage, "b") == ["b"]
+
+    check(main)
+
+
+def test_a_stage_that_does_not_close_is_ended() -> None:
+    async def main() -> None:
+        options = replace(BRISK, close_timeout_s=0.2)
+        async with serving("unclosable", options=options) as stage:
             assert await say(stage, "a") == ["a"]
 
     check(main)
 
 
-def test_an_interrupt_of_the_terminal_is_the_servers_to_handle() -> None:
+def test_a_close_that_takes_long_can_be_cut_short() -> None:
+    async def main() -> None:
+        options = replace(BRISK, close_timeout_s=10 * WAIT_S)
+        async with serving("unclosable", options=options) as stage:
+            asyncio.get_running_loop().call_later(0.1, stage.kill)
+            async with asyncio.timeout(WAIT_S):
+                await stage.close()
+
+    check(main)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_to_the_whole_group_is_the_servers_to_handle(number: signal.Signals) -> None:
     async def main() -> None:
         async with serving("obedient") as stage:
             first = pid_of(stage)
             stream = stage.open(request())
-            os.kill(first, signal.SIGINT)
+            os.kill(first, number)
             await stream.push("a")
             assert await anext(stream) == "a"
             stream.abort()
@@ -214,6 +279,21 @@ def test_the_socket_is_nobody_elses(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
     check(main)
     assert modes == [0o700]
+
+
+def test_what_a_killed_server_left_is_swept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    left = Path(make_socket_folder())
+    (left / "worker").touch()
+    others = tmp_path / "parley-of-somebody"
+    others.mkdir()
+    now_s = left.stat().st_mtime
+    young = Path(make_socket_folder(now_s + LITTER_AGE_S - 1))
+    assert left.exists() and young.exists()
+    new = Path(make_socket_folder(now_s + LITTER_AGE_S + 60))
+    assert set(tmp_path.iterdir()) == {others, new}
 
 
 @contextmanager

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import signal
 import sys
 import threading
 import time
@@ -208,17 +207,22 @@ def bad_start(how: str, once: str | None = None) -> BadStart:
 
 
 def stubborn(released: str) -> SelfScheduledStage[WriteRequest, WriteOutput]:
-    """Frees an aborted request only when the file `released` exists."""
+    """Frees an aborted request only when the file `released` exists; the request "quick" ends by
+    itself."""
 
     def run(model: None, request: WriteRequest, ticket: Ticket, emit: Emit[WriteOutput]) -> None:
         emit(TextDelta("on"))
+        if request.request_id == "quick":
+            for _ in range(50):
+                emit(TextDelta("more"))
+            return
         aborted = threading.Event()
         ticket.on_abort(aborted.set)
         aborted.wait(30)
         while not Path(released).exists():
             time.sleep(0.001)
 
-    return SelfScheduledStage("stubborn", lambda progress: None, run, None)
+    return SelfScheduledStage("stubborn", lambda progress: None, run, None, threads=2)
 
 
 def modules() -> AsyncDuplexStage[SpeakRequest, str, str]:
@@ -245,20 +249,14 @@ def variable(name: str) -> AsyncDuplexStage[SpeakRequest, str, str]:
 
 
 class Unclosable(AsyncDuplexStage[SpeakRequest, str, "SpeechDelta | str"]):
-    """Never closes; `how` tells what it does instead."""
-
-    def __init__(self, how: str) -> None:
-        self._how = how
-        super().__init__("unclosable", _obey)
+    """Never closes."""
 
     async def close(self) -> None:
-        if self._how == "deaf":
-            signal.signal(signal.SIGTERM, signal.SIG_IGN)
         await asyncio.Event().wait()
 
 
-def unclosable(how: str) -> Unclosable:
-    return Unclosable(how)
+def unclosable() -> Unclosable:
+    return Unclosable("unclosable", _obey)
 
 
 class MeteredStage(AsyncDuplexStage[SpeakRequest, str, "SpeechDelta | str"]):

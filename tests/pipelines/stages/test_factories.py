@@ -54,14 +54,13 @@ def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_a_higgs_voice_of_plain_values(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     made: list[HiggsSpeakerOptions] = []
-    held: list[tuple[int, float]] = []
     monkeypatch.setattr(tts_higgs, "HiggsSpeaker", made.append)
-    monkeypatch.setattr(factories, "enforce_share", lambda *share: held.append(share))
     factories.create_higgs(**HIGGS)
-    factories.create_higgs(**{**HIGGS, "device": "cuda"})
     assert made[0] == HiggsSpeakerOptions(
         model=store / "maker" / "voice",
         device="cpu",
+        gpu=1,
+        memory_share=0.4,
         slots=4,
         positions=512,
         voices=(VoiceFile("anna", Path("a.wav"), "Hi."), VoiceFile("zoe", Path("z.wav"), None)),
@@ -70,41 +69,24 @@ def test_a_higgs_voice_of_plain_values(store: Path, monkeypatch: pytest.MonkeyPa
         top_p=0.9,
         top_k=20,
     )
-    assert made[1].device == "cuda:1"
-    assert held == [(1, 0.4)], "held to its share on a GPU alone"
 
 
 def test_a_recogniser_on_a_gpu_has_its_share_and_waits_for_no_cpu(
     store: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     made: list[tuple[Any, ...]] = []
-    held: list[tuple[int, float]] = []
 
-    def make(folder: Path, device: str, *, cpu: CpuToken | None, partials: bool) -> None:
-        made.append((folder, device, cpu, partials))
+    def make(folder: Path, device: str, **others: Any) -> None:
+        assert others["memory_share"] == 0.1
+        made.append((folder, device, others["cpu"], others["partials"]))
 
     monkeypatch.setattr(asr_whisper_torch, "TorchWhisperRecogniser", make)
-    monkeypatch.setattr(factories, "enforce_share", lambda *share: held.append(share))
     token = CpuToken()
     values: dict[str, Any] = {"model": "maker/ears", "gpu": 1, "memory_share": 0.1}
     factories.create_whisper_torch(**values, device="cuda", partials=True, cpu=token)
-    assert held == [(1, 0.1)]
     factories.create_whisper_torch(**values, device="cpu", partials=False, cpu=token)
     folder = store / "maker" / "ears"
     assert made == [(folder, "cuda:1", None, True), (folder, "cpu", token, False)]
-    assert held == [(1, 0.1)], "held to its share on a GPU alone"
-
-
-@pytest.mark.parametrize(("is_there", "device"), [(True, "cuda:1"), (False, "cpu")])
-def test_auto_takes_a_gpu_where_there_is_one(
-    store: Path, monkeypatch: pytest.MonkeyPatch, is_there: bool, device: str
-) -> None:
-    made: list[HiggsSpeakerOptions] = []
-    monkeypatch.setattr(tts_higgs, "HiggsSpeaker", made.append)
-    monkeypatch.setattr(factories, "enforce_share", lambda *_: None)
-    monkeypatch.setattr("torch.cuda.is_available", lambda: is_there)
-    factories.create_higgs(**{**HIGGS, "device": "auto"})
-    assert made[0].device == device
 
 
 def test_an_sglang_writer_of_plain_values(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:

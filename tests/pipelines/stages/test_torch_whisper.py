@@ -289,7 +289,7 @@ def test_a_folder_without_its_files_is_told(folder: Path, tmp_path: Path) -> Non
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU")
 def test_a_gpu_that_is_not_there_is_told(folder: Path) -> None:
-    assert "set its device to cpu" in refusal(folder, "cuda:0")
+    assert "set stages.recogniser.device to cpu" in refusal(folder, "cuda:0")
 
 
 def refusal(folder: Path, device: str = "cpu") -> str:

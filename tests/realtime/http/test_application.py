@@ -10,10 +10,11 @@ import httpx
 import pytest
 
 from pipelines.fakes.cascade import FakeCascade
-from pipelines.ports import Progress
+from pipelines.ports import Progress, StageStats
 from pipelines.types import StageError
 from realtime.app import App, create_app
 from realtime.http.readiness import Phase
+from realtime.runtime.registry import ServerFull
 from realtime.session.settings import (
     Eagerness,
     SemanticVad,
@@ -165,5 +166,59 @@ def test_scripted_stages_make_a_cascade_that_starts_and_ends() -> None:
         assert told
         await cascade.close()
         assert cascade.active == 0
+
+    asyncio.run(run())
+
+
+def test_a_request_to_hurry_cuts_the_closing_of_stages_short() -> None:
+    class Closing(SlowCascade):
+        def __init__(self) -> None:
+            super().__init__()
+            self.begun, self.killed = asyncio.Event(), asyncio.Event()
+
+        async def close(self) -> None:
+            self.begun.set()
+            await self.killed.wait()
+            await super().close()
+
+        def kill(self) -> None:
+            self.killed.set()
+
+    async def run() -> None:
+        cascade, ready = Closing(), asyncio.Event()
+        cascade.may_load.set()
+        app = create_app(Settings(), cascade=cascade, on_ready=ready.set)
+
+        async def interrupt() -> None:
+            await cascade.begun.wait()
+            app.hurry()
+
+        async with asyncio.timeout(30), asyncio.TaskGroup() as group:
+            async with app.asgi.router.lifespan_context(app.asgi):
+                await ready.wait()
+                app.hurry()  # of conversations: there is nothing to close yet
+                assert not cascade.killed.is_set()
+                group.create_task(interrupt())
+        assert cascade.is_closed
+
+    asyncio.run(run())
+
+
+def test_a_server_that_lost_a_stage_takes_nobody() -> None:
+    lost = "The process of the tts stage was ended by SIGKILL."
+
+    class Lost(FakeCascade):
+        @property
+        def stats(self) -> tuple[StageStats, ...]:
+            return (StageStats("asr", 0), StageStats("tts", 0, failure=lost))
+
+    async def run() -> None:
+        app = create_app(Settings(), cascade=Lost())
+        app.readiness.move(Phase.READY)
+        assert app.refusal() == lost
+        status, body = await health(app)
+        assert (status, body["status"], body["failure"]) == (503, "failed", lost)
+        with pytest.raises(ServerFull, match="^The process of the tts"):
+            app.registry.check_room()
 
     asyncio.run(run())

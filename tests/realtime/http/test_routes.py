@@ -27,11 +27,18 @@ def get(
     keys: tuple[str, ...] = (),
     host: str = "127.0.0.1:8000",
     loopback: bool = True,
+    failure: str | None = None,
 ):
     app = FastAPI()
     gate = Gate(KeyRing(keys), ("https://voice.example",), loopback=loopback)
     app.include_router(
-        create_routes(readiness, model=lambda: "qwen", live=lambda: {"sessions": 3}, gate=gate)
+        create_routes(
+            readiness,
+            model=lambda: "qwen",
+            live=lambda: {"sessions": 3},
+            gate=gate,
+            failure=lambda: failure,
+        )
     )
     app.mount("/", Pages(WEB))
     headers = {"Host": host}
@@ -58,6 +65,15 @@ def test_health_follows_the_server() -> None:
     assert answer.json() == {"status": "ready", "sessions": 3}
     readiness.move(Phase.STOPPING)
     assert get("/health", readiness).status_code == 503
+
+
+def test_health_says_why_a_server_can_serve_no_more() -> None:
+    lost = "The process of the tts stage was ended by SIGKILL."
+    answer = get("/health", Readiness(Phase.READY), failure=lost)
+    assert answer.status_code == 503
+    assert answer.json() == {"status": "failed", "sessions": 3, "failure": lost}
+    answer = get("/health", Readiness(Phase.STOPPING), failure=lost)
+    assert answer.json() == {"status": "stopping", "sessions": 3}
 
 
 def test_models_names_the_one_there_is() -> None:
