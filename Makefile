@@ -16,8 +16,9 @@ PIP    := $(BIN)/python -m pip --disable-pip-version-check
 SERVE  := $(VENV)/.serve-installed
 DEV    := $(VENV)/.dev-installed
 WITH_TORCH := $(if $(TORCH),$(VENV)/.torch-installed)
-# What a configuration with the Higgs voice needs beside the rest.
-ON_GPU := $(if $(findstring higgs,$(CONFIG)),$(VENV)/.gpu-installed)
+# What a configuration with a stage on torch or SGLang needs beside the rest. The dots are quotes.
+HASH   := \#
+ON_GPU := $(if $(shell grep -sE '^[^$(HASH)]*kind.?: *.?(higgs|sglang|whisper_torch)' "$(CONFIG)"),$(VENV)/.gpu-installed)
 SDK_PYTHON := $(VENV)/.sdk-python-installed
 SDK_NODE   := tests/sdk/node/node_modules/.package-lock.json
 # Node comes with the type checker's package: a machine needs none of its own.
@@ -95,6 +96,7 @@ $(SERVE): configs/locks/serve.txt pyproject.toml | $(VENV)/.made
 
 # Not locked: each release of sglang pins the torch that fits it.
 $(VENV)/.gpu-installed: pyproject.toml | $(SERVE)
+	@$(BIN)/python -m realtime.commands.gpus "$(CONFIG)"
 	@echo "Installing torch and SGLang for the GPU (several GB, once) ..."
 	@$(PIP) install --quiet --editable '.[higgs,sglang]'
 	@touch $@

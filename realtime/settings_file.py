@@ -213,7 +213,8 @@ def _known_keys(location: KeyPath) -> Iterator[str]:
     models: list[type[BaseModel]] = [Settings]
     for step in location[:-1]:
         inner = [model for parent in models for model in _members(parent, str(step))]
-        models = inner or [model for model in models if _has_tag(model, str(step))]
+        tagged = [model for model in models if _has_tag(model, str(step))]
+        models = inner or tagged or models  # a name in a dictionary leads to no other section
     for model in models:
         yield from model.model_fields
 

@@ -3,20 +3,48 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 
+from pipelines.higgs.parts import TOKENIZER, codec_folder
+from pipelines.higgs.room import cache_bytes
 from pipelines.placement import GpuShare, check_placement, gpu_memory_bytes
-from pipelines.weights import resolve_model, weight_bytes
-from realtime.stage_settings import Higgs, SGLang, Stages, WhisperTorch
+from pipelines.stages.llm_sglang_arguments import RESERVED_MIB
+from pipelines.stages.packages import require_packages
+from pipelines.types import StageError
+from pipelines.weights import folder_of, resolve_model, weight_bytes
+from pipelines.weights.local_store import ModelCorrupt, WeightsError
+from pipelines.weights.repository import has_bytes, problem_of_weights
+from realtime.stage_settings import FolderChoice, Higgs, SGLang, Stages, WhisperTorch, reads_weights
+
+BYTES_PER_MIB = 1 << 20
 
 
 def check_models(stages: Stages) -> None:
     """Models that are folders must be whole. Raises WeightsError with what mends it."""
-    if isinstance(stages.recogniser, WhisperTorch):
-        resolve_model(stages.recogniser.model)
-    if isinstance(stages.writer, SGLang):
-        resolve_model(stages.writer.model, has_weights=stages.writer.has_weights)
-    if isinstance(stages.speaker, Higgs):
-        resolve_model(stages.speaker.model)
+    for choice in stages.folder_choices:
+        _check_model(choice)
+
+
+def missing_models(stages: Stages) -> list[str]:
+    """What stands in the way of the models that are folders, a line for each that is not whole."""
+    problems: list[str] = []
+    for choice in stages.folder_choices:
+        try:
+            _check_model(choice)
+        except WeightsError as error:
+            problems.append(str(error))
+    return problems
+
+
+def missing_packages(stages: Stages) -> list[str]:
+    """What stages lack to be loaded here, a line for each, with what installs it."""
+    lines: list[str] = []
+    for choice in (stages.recogniser, stages.writer, stages.speaker):
+        try:
+            require_packages(choice.kind)
+        except StageError as error:
+            lines.append(error.message)
+    return lines
 
 
 def check_gpus(stages: Stages, memory_bytes: Sequence[int] | None = None) -> None:
@@ -35,18 +63,50 @@ def check_gpus(stages: Stages, memory_bytes: Sequence[int] | None = None) -> Non
     check_placement(shares, found)
 
 
+def _check_model(choice: FolderChoice) -> None:
+    folder = resolve_model(choice.model, has_weights=reads_weights(choice))
+    problem = _problem_of_voice(folder) if isinstance(choice, Higgs) else None
+    if problem is not None:
+        raise ModelCorrupt(f"The model in {folder} is not whole: {problem}.")
+
+
+def _problem_of_voice(folder: Path) -> str | None:
+    """What a voice lacks that other models do without."""
+    if not has_bytes(folder / TOKENIZER):
+        return f"{TOKENIZER} is missing or empty"
+    codec = codec_folder(folder)
+    problem = None if codec is None else problem_of_weights(codec)
+    if problem is None:
+        return None
+    return f"its codec, a repository of its own, belongs into {codec}, but {problem}"
+
+
 def _shares(stages: Stages) -> Iterator[GpuShare]:
-    """needs_bytes: the weights, which is what can be known before anything is loaded."""
+    """needs_bytes: what can be known before anything is loaded."""
     for role, choice in (
         ("recogniser", stages.recogniser),
         ("writer", stages.writer),
         ("speaker", stages.speaker),
     ):
-        if not isinstance(choice, WhisperTorch | SGLang | Higgs) or choice.card is None:
+        if not isinstance(choice, FolderChoice) or choice.card is None:
             continue
-        is_read = not isinstance(choice, SGLang) or choice.has_weights
-        needs_bytes = weight_bytes(choice.model) if is_read else 0
-        yield GpuShare(role, choice.card, choice.memory_share, needs_bytes)
+        yield GpuShare(role, choice.card, choice.memory_share, _needs_bytes(choice))
+
+
+def _needs_bytes(choice: FolderChoice) -> int:
+    """The weights, and what the stage takes beside them whatever is asked of it."""
+    read_bytes = weight_bytes(choice.model) if reads_weights(choice) else 0
+    match choice:
+        case WhisperTorch():
+            return read_bytes
+        case SGLang():
+            return read_bytes + RESERVED_MIB * BYTES_PER_MIB
+        case Higgs():
+            folder, voices = folder_of(choice.model), len(choice.voices)
+            codec = codec_folder(folder)
+            if codec is not None:
+                read_bytes += weight_bytes(str(codec))
+            return read_bytes + cache_bytes(folder, choice.slots, choice.positions, voices)
 
 
 def _may_do_without(stages: Stages, share: GpuShare) -> bool:

@@ -225,6 +225,8 @@ RecogniserChoice = Annotated[Whisper | WhisperTorch | Scripted, Field(discrimina
 WriterChoice = Annotated[Llama | SGLang | OpenAIWriter | Scripted, Field(discriminator="kind")]
 SpeakerChoice = Annotated[Piper | Higgs | Scripted, Field(discriminator="kind")]
 
+FolderChoice = WhisperTorch | SGLang | Higgs  # whose models are folders
+
 
 class Stages(Section):
     """Which model fills each role."""
@@ -234,3 +236,13 @@ class Stages(Section):
     recogniser: RecogniserChoice = Whisper(kind="whisper")
     writer: WriterChoice = Llama(kind="llama")
     speaker: SpeakerChoice = Piper(kind="piper")
+
+    @property
+    def folder_choices(self) -> list[FolderChoice]:
+        choices = (self.recogniser, self.writer, self.speaker)
+        return [choice for choice in choices if isinstance(choice, FolderChoice)]
+
+
+def reads_weights(choice: FolderChoice) -> bool:
+    """Whether its model needs weights, and does not make them up."""
+    return not isinstance(choice, SGLang) or choice.has_weights

@@ -65,6 +65,40 @@ def test_an_index_that_cannot_be_reached_keeps_no_other_test_from_running(checko
     assert make(checkout, "sdks")[0] != 0
 
 
+@pytest.mark.parametrize(
+    ("settings", "is_for_gpu"),
+    [
+        ("stages:\n  speaker:\n    kind: higgs\n", True),
+        ("stages: {recogniser: {kind: 'whisper_torch'}}\n", True),
+        ('stages: {writer: {"kind": "sglang"}}\n', True),
+        ("stages:\n  recogniser:\n    kind: whisper\n    # kind: higgs\n", False),
+    ],
+)
+def test_what_a_stage_on_torch_needs_is_installed_once_its_gpu_is_seen(
+    checkout: Path, settings: str, is_for_gpu: bool
+) -> None:
+    (checkout / "mine.yaml").write_text(settings, encoding="utf-8")
+    code, said = make(checkout, "serve", "CONFIG=mine.yaml")
+    assert code == 0, said
+    assert said[-1].startswith("[parley][serve][mine.yaml]")
+    looked = "[python][-m][realtime.commands.gpus][mine.yaml]"
+    assert (said[0] == looked) == is_for_gpu
+    assert any("[.[higgs,sglang]]" in line for line in said[1:]) == is_for_gpu
+    assert not any(
+        "[.[higgs,sglang]]" in line for line in make(checkout, "serve", "CONFIG=mine.yaml")[1]
+    )
+
+
+def test_nothing_is_installed_for_a_gpu_that_is_missing(checkout: Path) -> None:
+    (checkout / "mine.yaml").write_text("kind: higgs\n", encoding="utf-8")
+    program = checkout / ".venv" / "bin" / "python"
+    program.write_text(f'{PROGRAM}case "$*" in *commands.gpus*) exit 1;; esac\n', encoding="utf-8")
+    code, said = make(checkout, "serve", "CONFIG=mine.yaml")
+    assert code != 0
+    assert said[0] == "[python][-m][realtime.commands.gpus][mine.yaml]"
+    assert not any("pip" in line or "parley]" in line for line in said)
+
+
 def test_names_with_spaces_reach_the_programs_whole(checkout: Path) -> None:
     code, said = make(checkout, "serve", "CONFIG=my configs/our server.yaml")
     assert code == 0, said

@@ -11,11 +11,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pipelines.placement import gpu_memory_bytes
+from pipelines.runtime.worker_process import WORKER
 from realtime.stage_settings import Higgs, SGLang, Stages, WhisperTorch
 
 QUERY_TIMEOUT_S = 20.0
 BYTES_PER_MIB = 2**20
-WORKER = "pipelines.runtime.worker_main"  # in the command line of a stage's process
+STAGES = {"recogniser": "asr", "writer": "llm", "speaker": "tts"}
 
 Ask = Callable[[], str]
 
@@ -37,16 +38,18 @@ def held_by_stages(
     ask: Ask | None = None,
     total_bytes: Sequence[int] | None = None,
 ) -> list[Held]:
-    """server: its process, of which each stage's worker is a child, in the order of the roles.
+    """server: its process, of which each stage's worker is a child that is told its name.
 
     ask: what lists processes and MiB. total_bytes: of each card; None: those that are here.
     """
     used_mib = used_by_processes(ask)
-    workers = [pid for pid in family(server) if _parent(pid) == server and WORKER in _command(pid)]
+    workers = _workers(server)
     total_bytes = gpu_memory_bytes() if total_bytes is None else total_bytes
     found: list[Held] = []
-    for (role, share), worker in zip(_workers(stages), sorted(workers), strict=False):
-        mine = [pid for pid in family(worker) if pid in used_mib]
+    for role, share in _shares(stages).items():
+        if STAGES[role] not in workers:
+            continue
+        mine = [pid for pid in family(workers[STAGES[role]]) if pid in used_mib]
         sizes = [used_mib[pid] for pid in mine]
         known = [size for size in sizes if size is not None]
         whole = None if share is None or not total_bytes else share[1] * total_bytes[share[0]]
@@ -87,17 +90,23 @@ def family(pid: int) -> list[int]:
     return found
 
 
-def _workers(stages: Stages) -> list[tuple[str, tuple[int, float] | None]]:
+def _workers(server: int) -> dict[str, int]:
+    """The processes of a server's stages, by the stage's name."""
+    commands = {pid: _command(pid) for pid in family(server) if _parent(pid) == server}
+    return {words[-1]: pid for pid, words in commands.items() if WORKER in words}
+
+
+def _shares(stages: Stages) -> dict[str, tuple[int, float] | None]:
     """The roles that have a process of their own, each with its card and its share of it."""
-    roles = (("recogniser", stages.recogniser), ("writer", stages.writer))
-    found: list[tuple[str, tuple[int, float] | None]] = []
-    for role, choice in (*roles, ("speaker", stages.speaker)):
+    found: dict[str, tuple[int, float] | None] = {}
+    for role in STAGES:
+        choice = getattr(stages, role)
         if getattr(choice, "process", "inline") != "worker":
             continue
         share = None
         if isinstance(choice, WhisperTorch | SGLang | Higgs) and choice.card is not None:
             share = None if choice.memory_share is None else (choice.card, choice.memory_share)
-        found.append((role, share))
+        found[role] = share
     return found
 
 
@@ -108,8 +117,8 @@ def _parent(pid: int) -> int:
     return int(fields[1]) if fields else 0
 
 
-def _command(pid: int) -> str:
-    return _text(pid, "cmdline").replace("\0", " ")
+def _command(pid: int) -> list[str]:
+    return _text(pid, "cmdline").rstrip("\0").split("\0")
 
 
 def _name(pid: int) -> str:

@@ -3,7 +3,8 @@
 Random weights of the published size, 243 frames (9.72 s of sound) a reply, distinct texts of twenty
 words, no reference. For each number of replies at once: seconds of sound made per second; then
 streamed, how long until the first sound, and the longest stall of a listener who plays from then
-on; then what it takes to abort one of sixteen, and from a further text to its first row.
+on; then what it takes to abort one of sixteen, what the others notice, and how long it is from a
+further text to its first row.
 """
 
 from __future__ import annotations
@@ -134,63 +135,74 @@ async def load(stage: Stage, streams: int, replies: int, chance: random.Random) 
     )
 
 
-async def aborts(stage: Stage, chance: random.Random) -> tuple[list[float], float]:
-    """Milliseconds from an abort to the free slot; and the longest gap in sound of the others."""
+@dataclass(frozen=True, slots=True)
+class Beside:
+    """What replies that are not aborted notice, each heard from its first piece on."""
+
+    stall_ms: float  # the longest
+    audio_s_per_s: float
+
+
+async def beside(
+    stage: Stage, chance: random.Random, abort_count: int
+) -> tuple[Beside, list[float]]:
+    """Replies heard out while others come and are aborted; and how long each abort took, in ms,
+    from the call until its slot was free."""
     taken_ms: list[float] = []
-    gaps: list[float] = []
-
-    async def listen(number: int) -> None:
-        last_s = time.perf_counter()
-        stream = stage.open(SpeakRequest(f"beside-{number:05d}", VOICE))
-        await stream.push(text(chance))
-        await stream.finish()
-        async for _ in stream:
-            now_s = time.perf_counter()
-            gaps.append((now_s - last_s) * 1000)
-            last_s = now_s
-
+    began_s = time.perf_counter()
     async with asyncio.TaskGroup() as tasks:
-        for number in range(BESIDE):
-            tasks.create_task(listen(number))
-        for number in range(ABORTS):
+        heard = [tasks.create_task(speak(stage, text(chance), n)) for n in range(BESIDE)]
+        for number in range(abort_count):
             stream = stage.open(SpeakRequest(f"aborted-{number:04d}", VOICE))
             await stream.push(text(chance))
             await asyncio.sleep(chance.uniform(0.01, 0.03))
-            before = stage.active
+            count = stage.abort_latency.count
             stream.abort()
-            began_s = time.perf_counter()
-            while stage.active >= before:
-                await asyncio.sleep(0)
-            taken_ms.append((time.perf_counter() - began_s) * 1000)
-    return taken_ms, max(gaps)
+            while stage.abort_latency.count == count:
+                await asyncio.sleep(0.001)
+            taken_ms.append(stage.abort_latency.last_ms)
+    took_s = time.perf_counter() - began_s
+    played = [task.result() for task in heard]
+    rate = sum(reply.audio_s for reply in played) / took_s
+    return Beside(max(reply.stall_ms for reply in played), rate), taken_ms
 
 
 def extensions(voice: HiggsVoice, chance: random.Random) -> list[float]:
-    """Milliseconds from a further text to the first row that it draws, beside others."""
+    """Milliseconds from a further text to the first row that it draws, beside streams that draw."""
     engine = voice.engine
-    preamble = voice.preamble()
     short = replace(voice, member=replace(V3, row_limit=70))
-    for slot in range(1, BESIDE + 1):
-        replace(voice, member=replace(V3, row_limit=1500)).open(
-            slot, preamble, sampling=V3.sampling, seed=slot
-        )
-        engine.feed(slot, text(chance))
-    sequence = short.open(0, preamble, sampling=V3.sampling, seed=0).sequence
     active = list(range(BESIDE + 1))
+
+    def begin(slot: int) -> None:
+        chosen = voice if slot else short
+        chosen.open(slot, voice.preamble(), sampling=V3.sampling, seed=chance.getrandbits(31))
+        engine.feed(slot, text(chance))
+
+    def step() -> None:
+        for slot, outcome in engine.step(active).items():
+            if outcome.error is not None:
+                engine.close(slot)
+                begin(slot)
+        for slot in active[1:]:
+            if engine.stream(slot).sequence.awaits_text:
+                engine.feed(slot, text(chance))
+
+    for slot in active:
+        begin(slot)
     taken_ms: list[float] = []
-    for _ in range(EXTENSIONS + 1):
-        drawn = sequence.rows_drawn
+    while len(taken_ms) < EXTENSIONS:
+        while not engine.stream(0).sequence.awaits_text:
+            step()
+        step()
+        drawn = engine.stream(0).sequence.rows_drawn
         began_s = time.perf_counter()
         engine.feed(0, text(chance))
-        while sequence.rows_drawn == drawn:
-            engine.step(active)
+        while engine.stream(0).sequence.rows_drawn == drawn:
+            step()
         taken_ms.append((time.perf_counter() - began_s) * 1000)
-        while not sequence.awaits_text:
-            engine.step(active)
-        engine.step(active)
     for slot in active:
         engine.close(slot)
-    return taken_ms[1:]
+    return taken_ms
 
 
 def step_times(voice: HiggsVoice, streams: int, steps: int = 120) -> float:
@@ -211,12 +223,16 @@ def step_times(voice: HiggsVoice, streams: int, steps: int = 120) -> float:
     return took_ms
 
 
+def make_stage(voice: HiggsVoice) -> Stage:
+    # Whoever measures speed reads as fast as sound is made: nobody is paused.
+    lead = Lead(speech_seconds, limit_s=1e9, resume_s=1e8, most_s=1e9)
+    model = HiggsModel(voice, {VOICE: voice.preamble()}, V3.sampling)
+    return SteppedStage("tts", lambda progress: model, None, lead=lead, output_limit=1024)
+
+
 async def measure(voice: HiggsVoice, streams: Sequence[int], rounds: int) -> dict[str, object]:
     chance = random.Random(1)
-    # Whoever measures speed reads as fast as sound is made: nobody is paused.
-    lead = Lead(speech_seconds, limit_s=1e9, resume_s=1e8)
-    model = HiggsModel(voice, {VOICE: voice.preamble()}, V3.sampling)
-    stage: Stage = SteppedStage("tts", lambda progress: model, None, lead=lead, output_limit=1024)
+    stage = make_stage(voice)
     await stage.start(print)
     try:
         await load(stage, max(streams), max(streams), chance)
@@ -224,7 +240,8 @@ async def measure(voice: HiggsVoice, streams: Sequence[int], rounds: int) -> dic
         for count in streams:
             loads.append(await load(stage, count, max(count, min(rounds * count, 128)), chance))
             print(f"{count}: {loads[-1]}", flush=True)
-        aborted_ms, gap_ms = await aborts(stage, chance)
+        undisturbed, _ = await beside(stage, chance, 0)
+        disturbed, aborted_ms = await beside(stage, chance, ABORTS)
     finally:
         await stage.close()
     print_table(
@@ -242,10 +259,13 @@ async def measure(voice: HiggsVoice, streams: Sequence[int], rounds: int) -> dic
             for row in loads
         ],
     )
+    print("abort to free slot beside 15, ms:", _spread(aborted_ms))
+    print(f"15 replies undisturbed: {undisturbed}; beside {ABORTS} aborts: {disturbed}")
     return {
         "loads": [asdict(row) for row in loads],
         "aborts_ms": aborted_ms,
-        "gap_beside_aborts_ms": gap_ms,
+        "undisturbed": asdict(undisturbed),
+        "beside_aborts": asdict(disturbed),
     }
 
 
@@ -267,7 +287,6 @@ def main() -> None:
     figures |= {"step_ms": steps, "extensions_ms": extended_ms}
     print("step, host and codec included, ms:", {k: round(v, 2) for k, v in steps.items()})
     print("text to first row beside 15, ms:", _spread(extended_ms))
-    print("abort to free slot beside 15, ms:", _spread(list(figures["aborts_ms"])))  # type: ignore[call-overload]
     if given.json:
         given.json.write_text(json.dumps(figures, indent=1))
 

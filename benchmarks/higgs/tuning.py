@@ -47,11 +47,12 @@ class Bench:
     def __init__(self, config: HiggsConfig, parameters: HiggsParameters) -> None:
         device = torch.device("cuda")
         self._config, self._parameters = config, parameters
-        self._limits = packing.Limits.of(config, MAX_ROWS, POSITIONS)
+        self._codebooks = config.audio.codebooks
+        self._width = packing.width(self._codebooks)
         self._state = State.empty(config, slots=MAX_ROWS, positions=POSITIONS, device=device)
         self._state.keys.normal_()
         self._state.values.normal_()
-        self._work = Workspace.of(config, rows=MAX_ROWS, width=self._limits.width, device=device)
+        self._work = Workspace.of(config, rows=MAX_ROWS, width=self._width, device=device)
         frequencies = inverse_frequencies(config.backbone)
         self._rope = rope_table(frequencies, POSITIONS, device, is_rounded=True)
         self._library = load_library(device)
@@ -59,9 +60,9 @@ class Bench:
 
     def step_ms(self, rows: int, chosen: Choices) -> float:
         """Infinite where a choice cannot be launched."""
-        packed = torch.zeros((rows, self._limits.width), dtype=torch.int32)
-        batch = RowBatch.of(running(rows), self._limits.codebooks)
-        packing.pack(batch, packed.numpy(), self._limits)
+        packed = torch.zeros((rows, self._width), dtype=torch.int32)
+        batch = RowBatch.of(running(rows), self._codebooks)
+        packing.pack(batch, packed.numpy())
         work = self._work.of_rows(rows)
         work.rows.copy_(packed)
         step = NativeStep(

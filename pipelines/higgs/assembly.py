@@ -22,13 +22,13 @@ from pipelines.higgs.model.parameters import HiggsParameters
 from pipelines.higgs.ports import Codec, Decoder
 from pipelines.higgs.reply.reading import Reading
 from pipelines.higgs.reply.stream import SpeechStream
+from pipelines.higgs.room import slot_count
 from pipelines.higgs.rows import Codes, Sampling
 from pipelines.higgs.text.prompt import Preamble
 from pipelines.higgs.text.script import Script, V3Script
 from pipelines.higgs.text.tokenizer import HiggsTokenizer
 from pipelines.ports import Progress
 
-LEAST_PREFIXES = 4  # references whose caches are kept, beside those of configured voices
 ROW_LIMIT = 256  # of a step: a prompt of ten seconds of reference; more would hold up who speaks
 
 
@@ -46,7 +46,7 @@ class Size:
     @property
     def slots(self) -> int:
         """Of the decoder: for streams and for references."""
-        return self.streams + max(LEAST_PREFIXES, self.voices)
+        return slot_count(self.streams, self.voices)
 
 
 @dataclass(frozen=True, slots=True)

@@ -55,6 +55,8 @@ class SteppedModel(Protocol[Request, In, Out]):
         """Advance these slots, the most urgent first, by one quantum; a result for each of them.
 
         Any other open slot may have a result too, of work that an earlier step began on a device.
+        An open slot gets a first step whether or not anything was fed, so that what stands before
+        the input is done while it is awaited.
         A slot with such work under way is RUNNING, even if this step did nothing for it: one that
         is STARVED gets no step before it is fed, or before `again_s` has passed. After None was
         fed, STARVED without `again_s` means ENDED.

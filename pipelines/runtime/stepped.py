@@ -232,6 +232,7 @@ class SteppedStage(Generic[Request, In, Out]):
                 continue
             try:
                 model.open(slot, stream.request)
+                stream.go_on()  # what stands before the first input needs no input
             except Exception as error:
                 self._fail(model, stream, error)
 

@@ -32,7 +32,7 @@ class SteppedStream(Generic[Request, In, Out]):
         self.inbox = inbox
         self.outlet = outlet
         self.slot: int | None = None
-        self.starved = True  # a slot joins the batch once it is fed
+        self.starved = True  # it joins the batch once it has a slot
         self.fed_end = False
         self.has_sounded = False
         self.last_step = 0

@@ -101,7 +101,9 @@ class WorkerLink:
         socket = connected(context.socket(zmq.PAIR))
         socket.bind(endpoint)
         self._channel = Channel(socket, self._receive, self._on_broken)
-        self._process = WorkerProcess(endpoint, self._options.environment, self._on_exit)
+        self._process = WorkerProcess(
+            self._start.stage, endpoint, self._options.environment, self._on_exit
+        )
 
     def _remove_folder(self) -> None:
         folder, self._folder = self._folder, None

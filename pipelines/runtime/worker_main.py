@@ -1,4 +1,4 @@
-"""The first steps of a worker process: `python -m pipelines.runtime.worker_main ENDPOINT PARENT`.
+"""The first steps of a worker process: `python -m pipelines.runtime.worker_main ENDPOINT PARENT STAGE`.
 
 A server starts it; it ends with the server, however that ends.
 """
@@ -32,7 +32,7 @@ def main() -> None:
     # then closes its workers. What a stage starts ignores both too, for they are inherited.
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.SIG_IGN)
-    endpoint, parent = sys.argv[1:]
+    endpoint, parent, _ = sys.argv[1:]  # the stage is for whoever lists processes
     die_with(int(parent))
     faulthandler.enable()
     # Only now, because it takes a while, in which both of the above may be needed.

@@ -9,6 +9,7 @@ import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
+WORKER = "pipelines.runtime.worker_main"
 POLL_S = 0.05  # how soon an exit is seen where the system cannot tell of it
 REAP_S = 5.0  # a killed process ends at once, unless a driver holds it
 
@@ -16,19 +17,25 @@ REAP_S = 5.0  # a killed process ends at once, unless a driver holds it
 class WorkerProcess:
     """Starts a worker that connects to `endpoint`; `on_exit` gets its exit status, once.
 
+    `stage` names it in the list of the system's processes.
+
     The worker's standard input is a pipe that never carries anything: when this process dies,
     it closes, and the worker ends. Its output goes where this process's own goes.
     """
 
     def __init__(
-        self, endpoint: str, environment: Mapping[str, str], on_exit: Callable[[int], None]
+        self,
+        stage: str,
+        endpoint: str,
+        environment: Mapping[str, str],
+        on_exit: Callable[[int], None],
     ) -> None:
         """Raises OSError. Takes a few milliseconds, in which the loop waits: the system ends the
         worker when the thread that made it ends, so it must be the loop's own."""
         self._on_exit = on_exit
         self._told = False
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "pipelines.runtime.worker_main", endpoint, str(os.getpid())],
+            [sys.executable, "-m", WORKER, endpoint, str(os.getpid()), stage],
             stdin=subprocess.PIPE,
             env=_environment(environment),
         )
@@ -87,8 +94,11 @@ def _watched(pid: int) -> int | None:
 
 
 def _environment(additions: Mapping[str, str]) -> dict[str, str]:
-    """This process's own, with what the worker needs to find this package."""
+    """This process's own, with what the worker needs to find this package, and the programs that
+    lie beside its Python: engines compile with a `ninja` that pip has put there."""
     root = str(Path(__file__).resolve().parents[2])
     given = additions.get("PYTHONPATH", os.environ.get("PYTHONPATH", ""))
     path = os.pathsep.join([root, given]) if given else root
-    return {**os.environ, **additions, "PYTHONPATH": path}
+    programs = additions.get("PATH", os.environ.get("PATH", os.defpath))
+    programs = os.pathsep.join([str(Path(sys.executable).parent), programs])
+    return {**os.environ, **additions, "PYTHONPATH": path, "PATH": programs}

@@ -19,7 +19,7 @@ from pipelines.types import HEARING_RATE_HZ, StageError
 
 MISSING = (
     "The recogniser needs PyTorch and transformers, which are not installed here ({cause}): "
-    "install the extra `higgs` (`pip install 'parley[higgs]'`), or choose another recogniser."
+    "install the extra `higgs` (`pip install -e '.[higgs]'`), or choose another recogniser."
 )
 CURE = "correct stages.recogniser.model, or fetch it anew with `parley models fetch`"
 

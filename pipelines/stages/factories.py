@@ -11,6 +11,7 @@ from pathlib import Path
 
 from pipelines.ports import Recogniser, Speaker, Writer
 from pipelines.runtime.cpu import CpuToken
+from pipelines.stages.packages import require_packages
 from pipelines.stages.torch_device import choose_device
 from pipelines.weights import folder_of
 
@@ -41,6 +42,7 @@ def create_whisper_torch(
 
     On a GPU this process is held to its share of it, and waits for nobody's turn on the CPU.
     """
+    require_packages("whisper_torch")
     from pipelines.stages.asr_whisper_torch import TorchWhisperRecogniser
 
     place = choose_device(device, gpu)
@@ -137,6 +139,7 @@ def create_higgs(
     voices: `audio` (a path) and, where it is known, `transcript` of each. device: cpu, cuda, or
     auto: cuda if it is there. On a GPU this process is held to its share of it, from when it loads.
     """
+    require_packages("higgs")
     from pipelines.stages.tts_higgs import HiggsSpeaker, HiggsSpeakerOptions, VoiceFile
 
     return HiggsSpeaker(

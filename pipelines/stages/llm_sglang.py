@@ -22,6 +22,7 @@ from pipelines.runtime.ticket import Ticket
 from pipelines.stages.context_window import context_exceeded
 from pipelines.stages.llm_sglang_arguments import (
     SGLangOptions,
+    can_compile_kernels,
     card_memory_mib,
     engine_arguments,
     known_arguments,
@@ -48,7 +49,7 @@ SPOKEN_TOKENS = 256  # of a spoken reply without a limit of its own: more than a
 REPLY_TOKENS = 2048  # of any other: a model may repeat itself for ever
 MISSING = (
     "The language model needs SGLang, which is not installed here ({cause}): install the extra "
-    "`sglang` (`pip install 'parley[sglang]'`), or choose another writer."
+    "`sglang` (`pip install -e '.[sglang]'`), or choose another writer."
 )
 
 
@@ -119,11 +120,11 @@ class SGLangWriter(AsyncStage[WriteRequest, WriteOutput]):
         assert prompts is not None
         prompt = await asyncio.to_thread(prompts.prompt, request, self._room_tokens)
         if request.max_output_tokens == 0:
-            outputs = self._read(request, prompt)
+            outputs = self._read(request, ticket, prompt)
         elif demands_call(request):
-            outputs = self._demand(request, prompt, prompts)
+            outputs = self._demand(request, ticket, prompt, prompts)
         else:
-            outputs = self._converse(request, prompt, prompts)
+            outputs = self._converse(request, ticket, prompt, prompts)
         try:
             async with aclosing(outputs):
                 async for output in outputs:
@@ -131,10 +132,12 @@ class SGLangWriter(AsyncStage[WriteRequest, WriteOutput]):
         except EngineFailed as error:
             raise _failed(error) from error
 
-    async def _read(self, request: WriteRequest, prompt: list[int]) -> AsyncGenerator[WriteOutput]:
+    async def _read(
+        self, request: WriteRequest, ticket: Ticket, prompt: list[int]
+    ) -> AsyncGenerator[WriteOutput]:
         """Only have the prompt in the cache: the token that comes with it costs nothing."""
         usage = Usage()
-        async with aclosing(self._ask_engine(request, prompt, 1)) as pieces:
+        async with aclosing(self._ask_engine(request, ticket, prompt, 1)) as pieces:
             async for piece in pieces:
                 read = usage_of(piece)
                 usage = dataclasses.replace(read, output_tokens=0)
@@ -142,12 +145,12 @@ class SGLangWriter(AsyncStage[WriteRequest, WriteOutput]):
         yield Finished(FinishReason.LENGTH, usage)
 
     async def _demand(
-        self, request: WriteRequest, prompt: list[int], prompts: Prompts
+        self, request: WriteRequest, ticket: Ticket, prompt: list[int], prompts: Prompts
     ) -> AsyncGenerator[WriteOutput]:
         def run(
             ids: Sequence[int], limit_tokens: int, schema: Mapping[str, Any] | None
         ) -> AsyncGenerator[Piece]:
-            return self._ask_engine(request, ids, limit_tokens, schema)
+            return self._ask_engine(request, ticket, ids, limit_tokens, schema)
 
         demand = Demand(prompts, request, run, follows_schemas=self._options.follows_schemas)
         limit_tokens = self._limit(request, len(prompt))
@@ -156,11 +159,11 @@ class SGLangWriter(AsyncStage[WriteRequest, WriteOutput]):
                 yield output
 
     async def _converse(
-        self, request: WriteRequest, prompt: list[int], prompts: Prompts
+        self, request: WriteRequest, ticket: Ticket, prompt: list[int], prompts: Prompts
     ) -> AsyncGenerator[WriteOutput]:
         reply = Reply(prompts, request)
         limit_tokens = self._limit(request, len(prompt))
-        async with aclosing(self._ask_engine(request, prompt, limit_tokens)) as pieces:
+        async with aclosing(self._ask_engine(request, ticket, prompt, limit_tokens)) as pieces:
             async for piece in pieces:
                 for output in reply.feed(piece):
                     yield output
@@ -171,11 +174,15 @@ class SGLangWriter(AsyncStage[WriteRequest, WriteOutput]):
     async def _ask_engine(
         self,
         request: WriteRequest,
+        ticket: Ticket,
         ids: Sequence[int],
         limit_tokens: int,
         schema: Mapping[str, Any] | None = None,
     ) -> AsyncGenerator[Piece]:
-        """The engine's answer. Closed early, it ends the request, and waits until it has."""
+        """The engine's answer. Closed early, it ends the request, and waits until it has.
+
+        The engine hears of an urgency once, so it is the ticket's at this moment.
+        """
         thread, prompts = self._thread, self._prompts
         assert thread is not None and prompts is not None
         options = self._options
@@ -189,7 +196,7 @@ class SGLangWriter(AsyncStage[WriteRequest, WriteOutput]):
         }
         if schema is not None:
             sampling["json_schema"] = json.dumps(schema)
-        generation = thread.begin(ids, sampling, int(request.urgency))
+        generation = thread.begin(ids, sampling, int(ticket.urgency))
         try:
             async for piece in generation:
                 yield piece
@@ -209,7 +216,9 @@ def _make_engine(options: SGLangOptions) -> Any:
     sglang = importlib.import_module("sglang")
     server_args = importlib.import_module("sglang.srt.server_args")
     known = known_arguments(server_args.ServerArgs)
-    arguments = engine_arguments(options, known, card_memory_mib(options.gpu))
+    arguments = engine_arguments(
+        options, known, card_memory_mib(options.gpu), can_compile=can_compile_kernels()
+    )
     return sglang.Engine(**arguments)
 
 

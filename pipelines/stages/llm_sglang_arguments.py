@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import inspect
+import logging
 import os
+import shutil
 import subprocess
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
@@ -11,6 +13,12 @@ from pathlib import Path
 from typing import Any
 
 from pipelines.types import StageError
+
+log = logging.getLogger(__name__)
+
+# Backends whose kernels need not be compiled by nvcc and ninja at their first use.
+ATTENTION_AS_IT_IS = "triton"
+SAMPLING_AS_IT_IS = "pytorch"
 
 # What the engine needs beside weights and cache: its context on the device, the graphs of its
 # batches and the activations of a step. Its own share counts weights and cache alone.
@@ -29,7 +37,8 @@ class SGLangOptions:
     gpu: its number among the visible ones.
     running: replies that are written at once; more wait for their turn.
     graph_batch: the largest batch that has a graph of its own; None: as many as run.
-    attention, sampling: names of the engine's backends; None: what it prefers on this card.
+    attention, sampling: names of the engine's backends; None: what it prefers on this card, or, on
+        a machine without a compiler for it, one that needs none.
     load_format: of the weights; dummy: random ones, for measurements.
     follows_schemas: whether the engine holds a demanded call to its schema; it then has a tokenizer
         of its own, and sends outputs by one process more.
@@ -52,13 +61,18 @@ class SGLangOptions:
 
 
 def engine_arguments(
-    options: SGLangOptions, known: Collection[str], memory_mib: tuple[int, int] | None
+    options: SGLangOptions,
+    known: Collection[str],
+    memory_mib: tuple[int, int] | None,
+    *,
+    can_compile: bool = True,
 ) -> dict[str, Any]:
     """Keyword arguments of the engine.
 
     known: the names that this release takes; a setting that has had several names gets the one that
     is known, and one that is unknown is left to the engine. memory_mib: of the card, in all and
-    free at this moment; None: not known, so the engine's own reckoning holds.
+    free at this moment; None: not known, so the engine's own reckoning holds. can_compile: whether
+    this machine can make what the engine compiles at its first use.
     """
     arguments: dict[str, Any] = {
         "model_path": str(options.model),
@@ -71,8 +85,8 @@ def engine_arguments(
         "log_level": "warning",
     }
     wished: dict[tuple[str, ...], Any] = {
-        ("attention_backend",): options.attention,
-        ("sampling_backend",): options.sampling,
+        ("attention_backend",): options.attention or (None if can_compile else ATTENTION_AS_IT_IS),
+        ("sampling_backend",): options.sampling or (None if can_compile else SAMPLING_AS_IT_IS),
         ("cuda_graph_max_bs_decode", "cuda_graph_max_bs"): options.graph_batch or options.running,
         # Each output has all ids from the first one on, so none is lost when several come at once.
         ("incremental_streaming_output",): False,
@@ -85,6 +99,27 @@ def engine_arguments(
         if name is not None and value is not None:
             arguments[name] = value
     return arguments
+
+
+def can_compile_kernels() -> bool:
+    """Whether nvcc, ninja and a compiler of C++ are there; a warning names what is not, and what
+    comes of it."""
+    home = os.environ.get("CUDA_HOME") or "/usr/local/cuda"
+    found = {
+        "nvcc": shutil.which("nvcc") or shutil.which("nvcc", path=f"{home}/bin"),
+        "ninja": shutil.which("ninja"),
+        "c++": shutil.which(os.environ.get("CXX") or "c++"),
+    }
+    missing = [name for name, path in found.items() if path is None]
+    if missing:
+        log.warning(
+            "the language model's engine takes %s for attention and %s for sampling where the "
+            "settings name no others, since its own need %s, which cannot be found here",
+            ATTENTION_AS_IT_IS,
+            SAMPLING_AS_IT_IS,
+            " and ".join(missing),
+        )
+    return not missing
 
 
 def known_arguments(server_args: type) -> set[str]:
@@ -134,6 +169,13 @@ def _static_share(memory_share: float, memory_mib: tuple[int, int] | None) -> fl
     total_mib, free_mib = memory_mib
     static_mib = memory_share * total_mib - RESERVED_MIB
     share = static_mib / max(free_mib, 1)
+    if memory_share * total_mib > free_mib:
+        raise StageError(
+            "llm_failed",
+            f"stages.writer.memory_share is {memory_share:g}, which is "
+            f"{memory_share * total_mib:.0f} MiB, and only {free_mib} MiB of the card are free: "
+            "lower it, or end what else uses the card.",
+        )
     if share < LEAST_STATIC_SHARE:
         raise StageError(
             "llm_failed",
@@ -141,11 +183,4 @@ def _static_share(memory_share: float, memory_mib: tuple[int, int] | None) -> fl
             f"leaves no room for a language model beside the {RESERVED_MIB} MiB that the engine "
             "needs for itself. Give it a larger share.",
         )
-    if share > MOST_STATIC_SHARE:
-        raise StageError(
-            "llm_failed",
-            f"stages.writer.memory_share is {memory_share:g}, which is "
-            f"{memory_share * total_mib:.0f} MiB, and only {free_mib} MiB of the card are free: "
-            "lower it, or end what else uses the card.",
-        )
-    return round(share, 4)
+    return round(min(share, MOST_STATIC_SHARE), 4)

@@ -22,6 +22,8 @@ _STRING = r'"(?:[^"\\]|\\.)*"'
 # The usual order of members: only then are arguments known to be those of a known tool.
 _HEAD = re.compile(rf'\s*\{{\s*"name"\s*:\s*({_STRING})\s*,\s*"(?:arguments|parameters)"\s*:\s*\{{')
 
+_MARK = re.compile(f"{OPENING}|{CLOSING}")
+
 
 @dataclass(frozen=True, slots=True)
 class Words:
@@ -55,6 +57,8 @@ class CallReader:
         self._is_call = False  # whether the text is the inside of a call
         self._end: ObjectEnd | None = None  # of arguments that are being told
         self._is_told = False  # whether this call's arguments have been told to their end
+        self._object = ObjectEnd()  # of the whole call
+        self._looked = 0  # how much of the text it has seen
 
     @property
     def is_inside(self) -> bool:
@@ -70,8 +74,16 @@ class CallReader:
 
     def rest(self) -> list[Found]:
         """What remains at the end of the reply. A call that broke off adds nothing."""
+        found: list[Found] = []
+        while self._is_call and CLOSING in self._text:
+            # It stood in a string that never ended, so the call was none, and ended there.
+            self._text = self._text.partition(CLOSING)[2]
+            self._is_call = False
+            found += self.feed("")
         text, self._text = self._text, ""
-        return [Words(text)] if text and not self._is_call else []
+        if text and not self._is_call:
+            found.append(Words(text))
+        return found
 
     def _step(self, found: list[Found]) -> bool:
         """Take what can be told; whether there may be more."""
@@ -90,26 +102,50 @@ class CallReader:
             found.append(Words(words))
         self._text = rest
         self._is_call = bool(opening)
+        self._object, self._looked = ObjectEnd(), 0
         return self._is_call
 
     def _read_head(self, found: list[Found]) -> bool:
-        body, closing, rest = self._text.partition(CLOSING)
-        if not self._is_told:
-            head = _HEAD.match(self._text)
-            name = _decoded(head[1]) if head else None
-            if head and name in self._tools:
-                found.append(CallPiece(cast("str", name), ""))
-                self._text = self._text[head.end() - 1 :]
-                self._end = ObjectEnd()
-                return True
-        if not closing:
+        if self._is_told:
+            return self._leave_call()
+        head = _HEAD.match(self._text)
+        name = _decoded(head[1]) if head else None
+        if head and name in self._tools:
+            found.append(CallPiece(cast("str", name), ""))
+            self._text = self._text[head.end() - 1 :]
+            self._end = ObjectEnd()
+            return True
+        place = self._find_closing()
+        if place < 0:
             return False
-        call = None if self._is_told else _call(body)
+        call = _call(self._text[:place])
         if call is not None and call[0] in self._tools:
             found += [CallPiece(*call), CallEnd()]
-        self._text = rest
+        self._text = self._text[place + len(CLOSING) :]
+        self._is_call = False
+        return True
+
+    def _leave_call(self) -> bool:
+        """Behind told arguments: up to the call's end, or to the next call if that is forgotten."""
+        mark = _MARK.search(self._text)
+        if mark is None:
+            return False
+        self._text = self._text[mark.end() if mark[0] == CLOSING else mark.start() :]
         self._is_call = self._is_told = False
         return True
+
+    def _find_closing(self) -> int:
+        """Where the call's closing mark begins; -1: it is not there. In a string it is text."""
+        while True:
+            place = self._text.find(CLOSING, self._looked)
+            end = len(self._text) - _overlap(self._text, CLOSING) if place < 0 else place
+            if not self._object.is_reached:
+                self._object.feed(self._text[self._looked : end])
+            self._looked = end
+            if place < 0 or not self._object.is_in_text:
+                return place
+            self._object.feed(CLOSING)
+            self._looked += len(CLOSING)
 
     def _read_arguments(self, found: list[Found]) -> bool:
         assert self._end is not None

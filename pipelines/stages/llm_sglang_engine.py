@@ -134,6 +134,9 @@ class EngineThread:
         self._stop: asyncio.Event | None = None
         self._engine: Any = None
         self._takes_priority = False
+        self._lock = threading.Lock()  # of the two below, which both threads change
+        self._generations: set[Generation] = set()  # those that have not ended
+        self._is_over = False
 
     async def start(self) -> None:
         """Make the engine, which takes minutes. What `make` raises passes through."""
@@ -179,13 +182,22 @@ class EngineThread:
         }
         if self._takes_priority and priority is not None:
             call["priority"] = priority
-        if not hand_over(self._loop, partial(self._spawn, generation, call)):
-            generation.end(EngineFailed("the engine has ended"))
+        with self._lock:
+            is_late = self._is_over
+            if not is_late:
+                self._generations.add(generation)
+        if is_late or not hand_over(self._loop, partial(self._spawn, generation, call)):
+            self._end(generation, EngineFailed("the engine has ended"))
         return generation
 
     def _forward_abort(self, generation: Generation) -> None:
         if self._loop is not None:
             hand_over(self._loop, partial(self._abort, generation.rid))
+
+    def _end(self, generation: Generation, failure: EngineFailed | None) -> None:
+        with self._lock:
+            self._generations.discard(generation)
+        generation.end(failure)
 
     # ---- in the thread -----------------------------------------------------------------------
 
@@ -200,9 +212,18 @@ class EngineThread:
             tell(error)
             log.debug("the engine's thread ends", exc_info=True)
         finally:
+            self._end_all()
             engine, self._engine = self._engine, None
             if engine is not None:
                 engine.shutdown()
+
+    def _end_all(self) -> None:
+        """For those whose task was cancelled before it began, or that the loop never came to."""
+        with self._lock:
+            self._is_over = True
+            left = list(self._generations)
+        for generation in left:
+            self._end(generation, EngineFailed("the engine was stopped"))
 
     async def _serve(self, tell: Callable[..., object]) -> None:
         self._loop = asyncio.get_running_loop()
@@ -217,7 +238,7 @@ class EngineThread:
 
     def _spawn(self, generation: Generation, call: dict[str, Any]) -> None:
         if self._tasks is None:
-            generation.end(EngineFailed("the engine is being stopped"))
+            self._end(generation, EngineFailed("the engine is being stopped"))
             return
         self._tasks.create_task(self._follow(generation, call), name=f"llm-{generation.rid}")
 
@@ -242,7 +263,7 @@ class EngineThread:
         except Exception as error:
             failure = EngineFailed(str(error) or type(error).__name__)
         finally:
-            generation.end(failure)
+            self._end(generation, failure)
 
     def _abort(self, rid: str) -> None:
         if self._engine is not None:

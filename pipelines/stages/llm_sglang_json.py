@@ -12,6 +12,11 @@ class ObjectEnd:
         self._is_quoted = False
         self._is_escaped = False
 
+    @property
+    def is_in_text(self) -> bool:
+        """Whether what comes next is inside a string of the object."""
+        return self._is_quoted and self._depth > 0
+
     def feed(self, text: str) -> int:
         """How many characters of the next piece of text are inside the object."""
         for place, character in enumerate(text):

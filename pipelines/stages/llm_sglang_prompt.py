@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
@@ -42,6 +43,9 @@ class Prompts:
             for number, token in tokenizer.added_tokens_decoder.items()
             if token.special and token.content not in known
         }
+        marks = {tokenizer.added_tokens_decoder[number].content for number in self._silent_ids}
+        longest_first = sorted((mark for mark in marks if len(mark) > 1), key=len, reverse=True)
+        self._marks = re.compile("|".join(map(re.escape, longest_first)) or r"(?!)")
         own = () if tokenizer.eos_token_id is None else (tokenizer.eos_token_id,)
         self.stop_ids = frozenset((*own, *stop_ids))
         self._count: Callable[[str], int] = lru_cache(COUNTED_TEXTS)(self._count_tokens)
@@ -85,7 +89,7 @@ class Prompts:
                 raise context_exceeded(f"{room_tokens} tokens") from None
             text = self._render(kept, functions)
             if request.max_output_tokens == 0:
-                text = _before_end(text, kept[-1].text.strip())
+                text = _before_end(text, self._harmless(kept[-1].text.strip()))
             ids = self.encode(text)
             if len(ids) <= room_tokens:
                 return ids
@@ -105,12 +109,27 @@ class Prompts:
 
     def _apply(self, messages: Sequence[Message], functions: Sequence[dict[str, Any]]) -> str:
         return self._tokenizer.apply_chat_template(
-            [_entry(message) for message in messages],
-            tools=list(functions) or None,
+            [self._harmless(_entry(message)) for message in messages],
+            tools=[self._harmless(function) for function in functions] or None,
             add_generation_prompt=True,
             tokenize=False,
             **TEMPLATE_OPTIONS,
         )
+
+    def _harmless(self, value: Any) -> Any:
+        """A value of JSON in whose texts no marker of the template is one any more.
+
+        Users and tools write what they like; a marker of theirs would begin a turn of their own.
+        """
+        match value:
+            case str():
+                return self._marks.sub(lambda found: f"{found[0][0]} {found[0][1:]}", value)
+            case list():
+                return [self._harmless(inner) for inner in value]
+            case dict():
+                return {self._harmless(name): self._harmless(value[name]) for name in value}
+            case _:
+                return value
 
     def _learn_whether_tools_are_told(self) -> bool:
         """Whether the template shows tools, and has calls written between the known marks."""

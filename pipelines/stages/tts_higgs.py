@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+import torch
+
 from pipelines.higgs.assembly import HiggsVoice, Size, warm_up
 from pipelines.higgs.checkpoint.loading import CheckpointError
 from pipelines.higgs.cloning.recording import ReferenceRefused
@@ -73,6 +75,18 @@ def load_model(options: HiggsSpeakerOptions, progress: Progress) -> HiggsModel:
     """Blocking. Raises StageError that says which file or setting is at fault."""
     place = choose_device(options.device, options.gpu)
     claim_device(place, options.memory_share, "stages.speaker")
+    try:
+        return _load(options, place, progress)
+    except torch.OutOfMemoryError as error:
+        raise StageError(
+            "tts_failed",
+            f"The voice model {options.model} has too little memory on {place} ({error}): "
+            "raise stages.speaker.memory_share, or lower stages.speaker.slots "
+            f"({options.slots}) or stages.speaker.positions ({options.positions}).",
+        ) from error
+
+
+def _load(options: HiggsSpeakerOptions, place: str, progress: Progress) -> HiggsModel:
     try:
         voice = load_voice(
             options.model,

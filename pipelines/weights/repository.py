@@ -19,6 +19,7 @@ LISTING = ".parley-files.json"  # what was fetched: {"commit": ..., "files": {pa
 CONFIG = "config.json"
 INDEX = "model.safetensors.index.json"
 SINGLE = "model.safetensors"
+TOKENIZERS = ("tokenizer.json", "vocab.json")  # one of them; the latter is older models' of speech
 
 # Weights, how they are read, and the tokenizer; not the same weights in other formats.
 PATTERNS = ("*.json", "*.safetensors", "*.txt", "*.model", "*.jinja")
@@ -105,16 +106,23 @@ def problem_of(folder: Path, *, hashes: bool = False, weights: bool = True) -> s
         problem = file_problem(folder / name, size_bytes, sha256 if hashes else None)
         if problem is not None:
             return f"{name} {problem}"
-    if not weights:
-        return None
+    if not any(has_bytes(folder / name) for name in TOKENIZERS):
+        return f"it has neither {' nor '.join(TOKENIZERS)}, or an empty one"
+    return problem_of_weights(folder) if weights else None
+
+
+def problem_of_weights(folder: Path) -> str | None:
+    """What a folder lacks of the weights that it is to have; None: nothing."""
     index = folder / INDEX
     if not index.is_file():
-        return None if (folder / SINGLE).is_file() else f"it has neither {SINGLE} nor {INDEX}"
+        if not (folder / SINGLE).is_file():
+            return f"it has neither {SINGLE} nor {INDEX}"
+        return None if has_bytes(folder / SINGLE) else f"{SINGLE} is empty"
     try:
         shards = _shards(index)
     except ValueError as error:
         return f"{INDEX} cannot be read ({error})"
-    missing = [name for name in shards if not _has_bytes(folder / name)]
+    missing = [name for name in shards if not has_bytes(folder / name)]
     return f"{', '.join(missing)} missing or empty, named by {INDEX}" if missing else None
 
 
@@ -132,7 +140,21 @@ def file_problem(path: Path, size_bytes: int | None, sha256: str | None) -> str 
 
 def weight_bytes(model: str) -> int:
     """How much the weights of a model take; 0 where it is not there."""
-    return sum(path.stat().st_size for path in folder_of(model).glob("*.safetensors"))
+    folder = folder_of(model)
+    paths = [folder / name for name in weight_files(folder)]
+    return sum(path.stat().st_size for path in paths if path.is_file())
+
+
+def weight_files(folder: Path) -> list[str]:
+    """The files that a model is read from, whether they are there or not.
+
+    Repositories may keep the same weights in other precisions beside them.
+    """
+    index = folder / INDEX
+    try:
+        return _shards(index) if index.is_file() else [SINGLE]
+    except ValueError:
+        return []  # `problem_of` says what is wrong with it
 
 
 def cure_of(repository: Repository) -> str:
@@ -183,5 +205,6 @@ def _shards(index: Path) -> list[str]:
     return sorted(names)
 
 
-def _has_bytes(path: Path) -> bool:
+def has_bytes(path: Path) -> bool:
+    """Whether it is a file that holds anything."""
     return path.is_file() and path.stat().st_size > 0

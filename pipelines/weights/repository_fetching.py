@@ -25,6 +25,7 @@ from pipelines.weights.repository import (
     by_hand,
     file_problem,
     problem_of,
+    weight_files,
     write_listing,
 )
 
@@ -42,8 +43,13 @@ class _File:
     sha256: str | None
 
 
-def fetch_repository(repository: Repository, progress: Progress) -> Path:
-    """Bring what is missing or damaged; returns the folder. Raises FetchFailed."""
+def fetch_repository(
+    repository: Repository, progress: Progress, *, has_weights: bool = True
+) -> Path:
+    """Bring what is missing or damaged; returns the folder. Raises FetchFailed.
+
+    has_weights: False for a model whose weights are made up.
+    """
     hub = _hub(repository)
     folder = repository.folder
     try:
@@ -56,10 +62,16 @@ def fetch_repository(repository: Repository, progress: Progress) -> Path:
     with sole_fetcher(store(), progress):
         commit, files = _listing(hub, repository)
         folder.mkdir(parents=True, exist_ok=True)
-        _fetch_files(hub, repository, commit, files, progress)
+        about = [file for file in files if not _is_weights(file)]
+        _fetch_files(hub, repository, commit, about, progress)
+        # Named by the index, which is there by now.
+        named = weight_files(folder) if has_weights else []
+        weights = [file for file in files if _is_weights(file) and file.path in named]
+        _fetch_files(hub, repository, commit, weights, progress)
+        files = about + weights
         write_listing(folder, commit, {file.path: (file.size_bytes, file.sha256) for file in files})
         shutil.rmtree(folder / HUB_FOLDER, ignore_errors=True)
-        problem = problem_of(folder)
+        problem = problem_of(folder, weights=has_weights)
     if problem is not None:
         raise FetchFailed(
             f"The repository {repository.name} is no whole model ({problem}): choose another one."
@@ -137,6 +149,10 @@ def _is_wanted(path: str, patterns: tuple[str, ...]) -> bool:
     """Files of the folder itself: in folders below lie other formats of the same weights."""
     place = PurePosixPath(path)
     return len(place.parts) == 1 and any(fnmatch(place.name, pattern) for pattern in patterns)
+
+
+def _is_weights(file: _File) -> bool:
+    return file.path.endswith(".safetensors")
 
 
 def _sha256(lfs: Any) -> str | None:

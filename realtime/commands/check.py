@@ -10,10 +10,10 @@ import httpx
 from pipelines.types import StageError
 from realtime.commands.errors import FAILED, OK, CommandError
 from realtime.commands.listening import bind, require_keys
-from realtime.commands.models import missing_files, missing_models, remedy
+from realtime.commands.models import missing_files, remedy
 from realtime.commands.tls import load_tls
 from realtime.settings import Settings
-from realtime.stage_checks import check_gpus
+from realtime.stage_checks import check_gpus, missing_models, missing_packages
 from realtime.stage_settings import Higgs, OpenAIWriter, Piper
 
 REACH_TIMEOUT_S = 5.0  # a server that answers later is no use in a conversation
@@ -22,6 +22,7 @@ REACH_TIMEOUT_S = 5.0  # a server that answers later is no use in a conversation
 def check(settings: Settings) -> int:
     """Prints a line per thing looked at; 1 if anything stands in the way."""
     findings = [*_find_models(settings), _find_port(settings), _find_writer(settings)]
+    findings += [(False, f"packages: {line}") for line in missing_packages(settings.stages)]
     findings += _find_gpus(settings)
     if isinstance(settings.stages.speaker, Higgs):
         findings.append(_find_voices(settings.stages.speaker))
@@ -34,7 +35,7 @@ def check(settings: Settings) -> int:
 
 
 def _find_models(settings: Settings) -> list[tuple[bool, str]]:
-    problems = missing_models(settings)
+    problems = missing_models(settings.stages)
     missing = missing_files(settings)
     if missing:
         names = ", ".join(file.path for file in missing)

@@ -29,20 +29,12 @@ from pipelines.weights.catalogue import (
     ModelFile,
     group_of,
 )
-from pipelines.weights.local_store import WeightsError, state_of
-from pipelines.weights.repository import KNOWN, problem_of, resolve_model
+from pipelines.weights.local_store import state_of
+from pipelines.weights.repository import KNOWN, problem_of
 from realtime.commands.errors import FAILED, OK, USAGE, CommandError
+from realtime.commands.gpus import require_gpus
 from realtime.settings import Settings
-from realtime.stage_settings import (
-    Higgs,
-    Llama,
-    Piper,
-    SGLang,
-    Silero,
-    SmartTurn,
-    Whisper,
-    WhisperTorch,
-)
+from realtime.stage_settings import Llama, Piper, Silero, SmartTurn, Whisper, reads_weights
 
 BYTES_PER_MB = 1_000_000
 DEFAULT_GROUP = "embedded"  # what the built-in configuration runs
@@ -79,17 +71,29 @@ def fetch_models(group: str) -> int:
 
 
 def fetch_models_for(settings: Settings) -> int:
-    """Fetch what a configuration needs and the store lacks; silent if nothing."""
+    """Fetch what a configuration needs and the store lacks; silent if nothing.
+
+    Models for a GPU are not fetched where it is missing: they are gigabytes. One that cannot be
+    fetched does not keep the others from being fetched, or from being named.
+    """
     missing = missing_files(settings)
+    repositories = _lacking_repositories(settings)
+    if repositories:
+        require_gpus(settings)
+    problems: list[str] = []
     try:
         if missing:
             fetch_files(missing, _print_line)
             print(f"{len(missing)} files fetched into {store()}", flush=True)
-        for repository in _needed_repositories(settings):
-            if _state_of(repository) is not FileState.PRESENT:
-                fetch_repository(repository, _print_line)
     except FetchFailed as error:
-        raise CommandError(str(error)) from error
+        problems.append(str(error))
+    for repository, has_weights in repositories.items():
+        try:
+            fetch_repository(repository, _print_line, has_weights=has_weights)
+        except FetchFailed as error:
+            problems.append(str(error))
+    if problems:
+        raise CommandError("\n".join(problems))
     return OK
 
 
@@ -123,18 +127,6 @@ def missing_files(settings: Settings) -> list[ModelFile]:
     return [file for file in _needed_files(settings) if state_of(file) is not FileState.PRESENT]
 
 
-def missing_models(settings: Settings) -> list[str]:
-    """What stands in the way of the models that are folders, a line for each that is not whole."""
-    problems: list[str] = []
-    for choice in _folder_choices(settings):
-        has_weights = not isinstance(choice, SGLang) or choice.has_weights
-        try:
-            resolve_model(choice.model, has_weights=has_weights)
-        except WeightsError as error:
-            problems.append(str(error))
-    return problems
-
-
 def remedy(files: Sequence[ModelFile]) -> str:
     """The commands that bring these files."""
     groups = sorted({group_of(file) for file in files})
@@ -161,22 +153,28 @@ def _needed_files(settings: Settings) -> list[ModelFile]:
     return files
 
 
-def _folder_choices(settings: Settings) -> list[WhisperTorch | SGLang | Higgs]:
-    stages = settings.stages
-    choices = (stages.recogniser, stages.writer, stages.speaker)
-    return [choice for choice in choices if isinstance(choice, WhisperTorch | SGLang | Higgs)]
+def _lacking_repositories(settings: Settings) -> dict[Repository, bool]:
+    """Those that are configured by name and not whole, and whether their weights are needed.
+
+    A path is its owner's affair.
+    """
+    needed: dict[Repository, bool] = {}
+    for choice in settings.stages.folder_choices:
+        repository = repository_of(choice.model)
+        if repository is not None:
+            needed[repository] = needed.get(repository, False) or reads_weights(choice)
+    return {
+        repository: has_weights
+        for repository, has_weights in needed.items()
+        if _state_of(repository, has_weights=has_weights) is not FileState.PRESENT
+    }
 
 
-def _needed_repositories(settings: Settings) -> list[Repository]:
-    """Those that are configured by name; a path is its owner's affair."""
-    found = [repository_of(choice.model) for choice in _folder_choices(settings)]
-    return [repository for repository in found if repository is not None]
-
-
-def _state_of(repository: Repository) -> FileState:
+def _state_of(repository: Repository, *, has_weights: bool = True) -> FileState:
     if not repository.folder.is_dir():
         return FileState.MISSING
-    return FileState.CORRUPT if problem_of(repository.folder) else FileState.PRESENT
+    problem = problem_of(repository.folder, weights=has_weights)
+    return FileState.CORRUPT if problem else FileState.PRESENT
 
 
 def _print_line(line: str) -> None:

@@ -19,6 +19,7 @@ import uvicorn
 if sys.platform != "win32":
     import uvloop
 
+from pipelines.types import StageError
 from realtime.app import App, create_app
 from realtime.commands.errors import OK, CommandError
 from realtime.commands.listening import bind, describe_admission, require_keys
@@ -84,7 +85,10 @@ async def _serve(
     stopping = StopRequests(tell)
     with stopping.heard():
         tell(describe_admission(settings.server))
-        app = create_app(settings, on_progress=tell, on_ready=tell_ready)
+        try:
+            app = create_app(settings, on_progress=tell, on_ready=tell_ready)
+        except StageError as error:  # of a stage in this process that cannot be made
+            raise CommandError(error.message) from error
         await asyncio.sleep(0)  # for signals that came meanwhile
         if stopping.count:
             return None

@@ -89,7 +89,8 @@ def _tools(tools: tuple[Tool, ...]) -> tuple[ToolSpec, ...]:
 
 def _message(message: PromptMessage) -> Message:
     calls = tuple(ToolCall(call.call_id, call.name, call.arguments) for call in message.calls)
-    return Message(message.role, message.text, calls, message.call_id)
+    # A role of a conversation's item is an enum member, which no other process would know.
+    return Message(str(message.role), message.text, calls, message.call_id)
 
 
 def _tool_choice(choice: ToolChoice) -> str:

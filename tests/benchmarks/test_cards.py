@@ -8,13 +8,15 @@ from collections.abc import Iterator
 
 import pytest
 
-from benchmarks.higgs.cards import WORKER, family, held_by_stages, used_by_processes, used_of_cards
+from benchmarks.higgs.cards import family, held_by_stages, used_by_processes, used_of_cards
+from pipelines.runtime.worker_process import WORKER
 from realtime.stage_settings import Higgs, Scripted, SGLang, Stages
 
-# A process with one child; it says the child's number and ends with its standard input.
+# A process with one child, as a server has one for its voice; it says the child's number and ends
+# with its standard input.
 PARENT = """
 import subprocess, sys
-child = subprocess.Popen([sys.executable, "-c", "input()", %r], stdin=sys.stdin)
+child = subprocess.Popen([sys.executable, "-c", "input()", %r, "tts"], stdin=sys.stdin)
 print(child.pid, flush=True)
 child.wait()
 """
@@ -62,7 +64,7 @@ def test_a_stage_holds_what_its_worker_holds(parent_and_child: tuple[int, int]) 
     assert len(held.processes) == 1 and held.processes[0].startswith(f"{worker} ")
 
 
-def test_workers_are_told_apart_by_the_order_of_their_starts(
+def test_a_worker_is_known_by_its_name_whichever_started_first(
     parent_and_child: tuple[int, int],
 ) -> None:
     server, worker = parent_and_child
@@ -70,4 +72,4 @@ def test_workers_are_told_apart_by_the_order_of_their_starts(
         writer=SGLang(kind="sglang", memory_share=0.5), speaker=Higgs(kind="higgs", device="cpu")
     )
     held = held_by_stages(stages, server, lambda: f"{worker}, 300\n", (16 * GIB,))
-    assert [(one.role, one.share_mib) for one in held] == [("writer", 8192)], "it started first"
+    assert [(one.role, one.used_mib, one.share_mib) for one in held] == [("speaker", 300, None)]

@@ -13,12 +13,12 @@ from torch import Tensor
 from pipelines.higgs.config import HiggsConfig
 from pipelines.higgs.cuda.decoder import CudaDecoder
 from pipelines.higgs.model.backbone import Backbone, KeyValueCache
-from pipelines.higgs.model.decoder import StepError
 from pipelines.higgs.model.embedding import code_logits, embed_codes
 from pipelines.higgs.model.parameters import HiggsParameters, LayerParameters
 from pipelines.higgs.model.rope import inverse_frequencies, rope_table
 from pipelines.higgs.model.sampler import DrawParameters, draw_rows
 from pipelines.higgs.ports import INVALID_CODE
+from pipelines.higgs.row_faults import StepError
 from pipelines.higgs.rows import Row, RowBatch, Sampling
 from pipelines.higgs.synthetic.models import model_config, random_parameters
 

@@ -40,13 +40,16 @@ class Reader:
         self.error: StageError | None = None
         self.is_over = False
         self._enough = enough
+        self._pieces = 0  # of speech so far: some replies here have a hundred thousand outputs
 
     async def read(self) -> None:
         try:
             async for output in self.stream:
                 self.outputs.append(output)
-                if len(self.of(SpeechDelta)) == self._enough:
-                    self.stream.hold_speech(True)
+                if isinstance(output, SpeechDelta):
+                    self._pieces += 1
+                    if self._pieces == self._enough:
+                        self.stream.hold_speech(True)
         except StageError as error:
             self.error = error
         self.is_over = True

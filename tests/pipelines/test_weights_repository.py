@@ -21,6 +21,7 @@ from pipelines.weights.repository import (
     Repository,
     problem_of,
     repository_of,
+    weight_bytes,
 )
 
 NAME = "maker/small-model"
@@ -139,8 +140,22 @@ def test_a_model_put_by_hand_is_found(models: Path) -> None:
 
 
 def test_a_single_file_is_a_whole_model(tmp_path: Path) -> None:
-    folder = put(tmp_path / "one", {"config.json": b"{}", SINGLE: b"weights"})
+    contents = {"config.json": b"{}", SINGLE: b"weights", "tokenizer.json": b"{}"}
+    folder = put(tmp_path / "one", contents)
     assert problem_of(folder) is None
+    (folder / SINGLE).write_bytes(b"")
+    assert problem_of(folder) == f"{SINGLE} is empty"
+    assert problem_of(folder, weights=False) is None
+
+
+def test_weights_in_another_precision_are_not_counted(tmp_path: Path) -> None:
+    other = {"model.fp32-00001-of-00001.safetensors": b"twice as much" * 500}
+    folder = put(tmp_path / "two", CONTENTS | other)
+    assert weight_bytes(str(folder)) == sum(len(CONTENTS[name]) for name in SHARDS)
+    (folder / INDEX).unlink()
+    assert weight_bytes(str(folder)) == 0
+    put(folder, {SINGLE: b"weights"})
+    assert weight_bytes(str(folder)) == len(b"weights")
 
 
 @pytest.mark.parametrize(
@@ -149,6 +164,8 @@ def test_a_single_file_is_a_whole_model(tmp_path: Path) -> None:
         ({"config.json": None}, "config.json is missing"),
         ({SHARDS[1]: None}, f"{SHARDS[1]} missing or empty, named by {INDEX}"),
         ({SHARDS[0]: b"", SHARDS[1]: None}, f"{SHARDS[0]}, {SHARDS[1]} missing or empty"),
+        ({"tokenizer.json": None}, "it has neither tokenizer.json nor vocab.json"),
+        ({"tokenizer.json": b""}, "it has neither tokenizer.json nor vocab.json, or an empty"),
         ({INDEX: None}, f"it has neither {SINGLE} nor {INDEX}"),
         ({INDEX: b"{"}, f"{INDEX} cannot be read"),
         ({INDEX: b"[]"}, f"{INDEX} cannot be read \\(no weight_map\\)"),
@@ -195,6 +212,18 @@ def test_what_a_model_needs_is_fetched_and_told(hub: Hub, models: Path) -> None:
     assert lines[-1] == f"{NAME}: 5 files in {folder}"
     assert any(f"{NAME}/{SHARDS[1]}: 0 of 0 MB done" in line for line in lines)
     assert sorted(path.name for path in folder.iterdir()) == sorted([*CONTENTS, LISTING])
+
+
+@pytest.mark.parametrize("is_split", [True, False])
+def test_weights_in_another_precision_are_not_fetched(hub: Hub, is_split: bool) -> None:
+    hub.contents["model.fp32-00001-of-00001.safetensors"] = b"twice as much"
+    if not is_split:
+        for name in (INDEX, *SHARDS):
+            del hub.contents[name]
+        hub.contents[SINGLE] = b"weights"
+    fetch_repository(REPOSITORY, ignore)
+    weights = {name for name in hub.fetched if name.endswith(".safetensors")}
+    assert weights == (set(SHARDS) if is_split else {SINGLE})
 
 
 def test_an_interrupted_fetch_goes_on(hub: Hub) -> None:

@@ -303,6 +303,7 @@ class Network:
         while data := await source.read(4096):
             await self._flows.wait()
             sink.write(data)
+        sink.write_eof()  # each side learns of the other's end, as over any hop
 
     def die(self) -> None:
         self._flows.clear()

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
 
+from pipelines.higgs.config import HiggsConfig
+from pipelines.higgs.synthetic.models import tiny_config
+from pipelines.higgs.v2.synthetic import published_config
 from pipelines.types import StageError
 from realtime.settings_file import SettingsError, load_settings
 from realtime.stage_checks import check_gpus
@@ -58,7 +62,7 @@ def stages(folder: Path, text: str) -> Stages:
         ),
         (
             f"{HIGGS}    voices:\n      anna:\n        audio: a.wav\n        text: Hello.\n",
-            ":7: 'stages.speaker.voices.anna.text' is no setting; ",
+            ":7: 'stages.speaker.voices.anna.text' is no setting; known here: audio, transcript",
         ),
         (
             "stages:\n  recogniser:\n    kind: whisper\n    memory_share: 0.1\n",
@@ -138,6 +142,29 @@ def test_the_shipped_file_fits_on_one_large_card_and_on_no_small_one(empty_store
     small = problems(chosen, 21 * GIB)
     assert len(small) == 1 and "The speaker stage needs 9.0 GiB" in small[0]
     assert "set stages.speaker.memory_share to at least 0.43" in small[0]
+
+
+def test_what_stages_need_beside_their_weights_counts(empty_store: Path, tmp_path: Path) -> None:
+    model = tmp_path / "voice"
+    model.mkdir()
+    (model / "config.json").write_text(json.dumps(tiny_config()), encoding="utf-8")
+    backbone = HiggsConfig.of(tiny_config()).backbone
+    row_bytes = 2 * backbone.layers * backbone.kv_heads * backbone.head_dim * 2
+    slots = 12 + 4  # one for each reply, and those of references
+    kept_gib = slots * 32_768 * row_bytes / GIB
+    card_bytes = 1 << 29  # the voice's caches alone fill it
+    higgs = Higgs(kind="higgs", model=str(model), slots=12, positions=32_768)
+    [problem] = problems(Stages(speaker=higgs), card_bytes)
+    assert f"The speaker stage needs {kept_gib:.1f} GiB" in problem
+    (model / "config.json").write_text(json.dumps(published_config()), encoding="utf-8")
+    (model / "codec").mkdir()
+    with (model / "codec" / "model.safetensors").open("wb") as opened:
+        opened.truncate(3 * GIB)  # a hole: it takes no room
+    [problem] = problems(Stages(speaker=higgs), GIB)
+    assert "The speaker stage needs 3." in problem, "v2 has its codec in a folder of its own"
+    writer = SGLang(kind="sglang", memory_share=0.2, load_format="dummy")
+    [problem] = problems(Stages(writer=writer), 12 * GIB)
+    assert "The writer stage needs 3.0 GiB" in problem
 
 
 @pytest.mark.parametrize(

@@ -21,9 +21,10 @@ from pipelines.higgs.cuda import packing
 from pipelines.higgs.cuda.graphs import buckets, capture
 from pipelines.higgs.cuda.steps import steps
 from pipelines.higgs.cuda.workspace import State, Workspace
-from pipelines.higgs.model.decoder import MAX_STEPS_UNDER_WAY, StepError
+from pipelines.higgs.model.decoder import MAX_STEPS_UNDER_WAY
 from pipelines.higgs.model.parameters import HiggsParameters
 from pipelines.higgs.model.rope import inverse_frequencies, rope_table
+from pipelines.higgs.row_faults import RowLimits, StepError, check
 from pipelines.higgs.rows import Codes, RowBatch
 
 
@@ -40,11 +41,11 @@ class _Exchange:
     done: torch.cuda.Event
 
     @classmethod
-    def of(cls, rows: int, limits: packing.Limits) -> _Exchange:
+    def of(cls, rows: int, codebooks: int) -> _Exchange:
         def pinned(columns: int) -> Tensor:
             return torch.zeros((rows, columns), dtype=torch.int32, pin_memory=True)
 
-        return cls(pinned(limits.width), pinned(limits.codebooks), torch.cuda.Event())
+        return cls(pinned(packing.width(codebooks)), pinned(codebooks), torch.cuda.Event())
 
     @property
     def packed(self) -> npt.NDArray[np.int32]:
@@ -72,12 +73,15 @@ class CudaDecoder:
         device = torch.device(device)
         _check(config, parameters, device)
         self._slots, self._positions, self._row_limit = slots, positions, row_limit
-        self._limits = packing.Limits.of(config, slots, positions)
+        self._limits = RowLimits.of(config, slots, positions)
+        codebooks = config.audio.codebooks
         self._buckets = buckets(row_limit)
         most = self._buckets[-1]
         with torch.cuda.device(device), torch.no_grad():
             self._state = State.empty(config, slots=slots, positions=positions, device=device)
-            self._work = Workspace.of(config, rows=most, width=self._limits.width, device=device)
+            self._work = Workspace.of(
+                config, rows=most, width=packing.width(codebooks), device=device
+            )
             frequencies = inverse_frequencies(config.backbone)
             rope = rope_table(frequencies, positions, device, is_rounded=True)
             # The graphs hold addresses of what the steps own.
@@ -85,7 +89,7 @@ class CudaDecoder:
                 config, parameters, self._state, rope, self._buckets, is_native=is_native
             )
             self._stream = torch.cuda.Stream(device)
-            self._idle = [_Exchange.of(most, self._limits) for _ in range(MAX_STEPS_UNDER_WAY)]
+            self._idle = [_Exchange.of(most, codebooks) for _ in range(MAX_STEPS_UNDER_WAY)]
             self._graphs = self._capture()
         self._under_way: deque[tuple[_Exchange, int]] = deque()
         self._is_closed = False
@@ -129,17 +133,15 @@ class CudaDecoder:
         if not 1 <= count <= self._row_limit:
             raise StepError(f"a step of {count} rows, but one takes 1 to {self._row_limit}")
         bucket = next(bucket for bucket in self._buckets if bucket >= count)
+        check(rows, self._limits)
         exchange = self._idle[-1]
-        try:
-            packing.pack(rows, exchange.packed[:bucket], self._limits)
-        except packing.PackingError as error:
-            raise StepError(str(error)) from error
-        self._idle.pop()
+        packing.pack(rows, exchange.packed[:bucket])
         with torch.cuda.stream(self._stream):
             self._work.rows[:bucket].copy_(exchange.rows[:bucket], non_blocking=True)
             self._graphs[bucket].replay()
             exchange.codes[:count].copy_(self._work.drawn[:count], non_blocking=True)
             exchange.done.record(self._stream)
+        self._idle.pop()  # once all of it is under way: what fails half-way loses nothing
         self._under_way.append((exchange, count))
 
     def collect(self) -> Codes | None:

@@ -95,14 +95,15 @@ def load_library(device: torch.device) -> ctypes.CDLL:
     capability = torch.cuda.get_device_capability(device)
     if capability != _CAPABILITY:
         raise NativeBuildError(f"they are not made for compute capability {capability}")
-    compiler = _compiler()
-    library = _folder() / f"higgs-{_fingerprint(compiler)}.so"
-    if not library.exists():
-        _build(compiler, library)
+    path = _built(_compiler())
     try:
-        return _typed(ctypes.CDLL(str(library)))
+        library = _typed(ctypes.CDLL(str(path)))
     except OSError as error:
-        raise NativeBuildError(f"{library} cannot be loaded: {error}") from error
+        raise NativeBuildError(f"{path} cannot be loaded: {error}") from error
+    # A toolkit that is newer than the driver builds what the driver then refuses to run.
+    if error := library.parley_try():
+        raise NativeBuildError(f"{path} does not run with this driver: CUDA error {error}")
+    return library
 
 
 def check(error: int, what: str) -> None:
@@ -113,6 +114,7 @@ def check(error: int, what: str) -> None:
 
 def _typed(library: ctypes.CDLL) -> ctypes.CDLL:
     pointer, number = ctypes.c_void_p, ctypes.c_int
+    library.parley_try.argtypes = []
     library.parley_multiply.argtypes = [
         number,
         pointer,
@@ -136,6 +138,21 @@ def _compiler() -> str:
     if found is None:
         raise NativeBuildError("there is no nvcc on PATH, in CUDA_HOME or in /usr/local/cuda")
     return found
+
+
+def _built(compiler: str) -> Path:
+    try:
+        library = _folder() / f"higgs-{_fingerprint(compiler)}.so"
+        if not library.exists():
+            _build(compiler, library)
+    except NativeBuildError:
+        raise
+    except (OSError, RuntimeError) as error:  # the latter of a user without a home
+        raise NativeBuildError(
+            f"the cache of built kernels cannot be written ({error}): set XDG_CACHE_HOME to a "
+            "folder that can"
+        ) from error
+    return library
 
 
 def _folder() -> Path:

@@ -5,13 +5,10 @@ A row is int32 [CODES + codebooks]; its columns are the constants below. Floats 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 import numpy.typing as npt
 
-from pipelines.higgs.config import HiggsConfig
-from pipelines.higgs.rows import LAST_DRAWN, NO_DRAW, NO_TOKEN, RowBatch
+from pipelines.higgs.rows import NO_DRAW, RowBatch
 
 SLOT = 0
 POSITION = 1
@@ -34,42 +31,13 @@ GROUP_ROWS = 4
 NO_POSITION = -1  # of rows that only fill up a step: they see nothing and write nothing
 
 
-class PackingError(ValueError):
-    """The rows are not ones that a step can take; the message names the first that is not."""
+def width(codebooks: int) -> int:
+    """How many int32 a packed row has."""
+    return CODES + codebooks
 
 
-@dataclass(frozen=True, slots=True)
-class Limits:
-    """What rows may name."""
-
-    slots: int
-    positions: int
-    vocabulary_size: int
-    codebooks: int
-    codebook_size: int
-
-    @classmethod
-    def of(cls, config: HiggsConfig, slots: int, positions: int) -> Limits:
-        return cls(
-            slots=slots,
-            positions=positions,
-            vocabulary_size=config.backbone.vocabulary_size,
-            codebooks=config.audio.codebooks,
-            codebook_size=config.audio.codebook_size,
-        )
-
-    @property
-    def width(self) -> int:
-        """How many int32 a packed row has."""
-        return CODES + self.codebooks
-
-
-def pack(rows: RowBatch, into: npt.NDArray[np.int32], limits: Limits) -> None:
-    """Write `rows`, and rows that only fill up, into int32 [bucket, limits.width].
-
-    Raises PackingError: an index beyond its limit would have a kernel write beside its buffers.
-    """
-    _check(rows, limits)
+def pack(rows: RowBatch, into: npt.NDArray[np.int32]) -> None:
+    """Write checked `rows`, and rows that only fill up, into int32 [bucket, width]."""
     count = len(rows)
     columns = into[:count]
     columns[:, SLOT] = rows.slots
@@ -116,27 +84,3 @@ def _relate(columns: npt.NDArray[np.int32]) -> None:
             columns[leader, GROUP] += 1
         else:
             leader = number
-
-
-def _check(rows: RowBatch, limits: Limits) -> None:
-    faults = {
-        f"its slot is not one of {limits.slots}": _outside(rows.slots, 0, limits.slots),
-        f"its position is not one of {limits.positions}": _outside(
-            rows.positions, 0, limits.positions
-        ),
-        f"its token is not one of {limits.vocabulary_size}": _outside(
-            rows.tokens, NO_TOKEN, limits.vocabulary_size
-        ),
-        f"its codes are not all among {limits.codebook_size}": _outside(
-            rows.codes, LAST_DRAWN, limits.codebook_size
-        ).any(axis=1),
-    }
-    for fault, is_at_fault in faults.items():
-        if is_at_fault.any():
-            number = int(is_at_fault.argmax())
-            where = f"slot {rows.slots[number]}, position {rows.positions[number]}"
-            raise PackingError(f"row {number} ({where}): {fault}")
-
-
-def _outside(values: npt.NDArray[np.int32], first: int, end: int) -> npt.NDArray[np.bool_]:
-    return (values < first) | (values >= end)

@@ -21,13 +21,10 @@ from pipelines.higgs.model.parameters import HiggsParameters
 from pipelines.higgs.model.rope import inverse_frequencies, rope_table
 from pipelines.higgs.model.sampler import DrawParameters, draw_rows
 from pipelines.higgs.ports import INVALID_CODE
+from pipelines.higgs.row_faults import RowLimits, StepError, check
 from pipelines.higgs.rows import LAST_DRAWN, NO_DRAW, NO_TOKEN, Codes, RowBatch
 
 MAX_STEPS_UNDER_WAY = 2  # one runs while the codes of the one before are read
-
-
-class StepError(ValueError):
-    """A step that cannot be run; nothing of it was. The message names the row and its fault."""
 
 
 class Tables(Protocol):
@@ -71,6 +68,13 @@ class RowDecoder:
         self._cache = cache
         _, self._slots, _, self._positions, _ = cache.keys.shape
         self._row_limit = row_limit
+        self._limits = RowLimits(
+            slots=self._slots,
+            positions=self._positions,
+            vocabulary_size=len(tables.text_embedding),
+            codebooks=audio.codebooks,
+            codebook_size=audio.codebook_size,
+        )
         self._device = cache.keys.device
         self._is_rowwise = is_rowwise
         self._last_drawn = torch.zeros(
@@ -166,23 +170,7 @@ class RowDecoder:
     def _check(self, rows: RowBatch) -> None:
         if not 1 <= len(rows) <= self._row_limit:
             raise StepError(f"a step of {len(rows)} rows, but one takes 1 to {self._row_limit}")
-        audio, vocabulary = self._audio, len(self._tables.text_embedding)
-        is_partly_drawn = (rows.codes == LAST_DRAWN).any(1) & (rows.codes != LAST_DRAWN).any(1)
-        faults = {
-            f"its slot is not one of {self._slots}": _outside(rows.slots, 0, self._slots),
-            f"its position is not one of {self._positions}": _outside(
-                rows.positions, 0, self._positions
-            ),
-            f"its token is not one of {vocabulary}": _outside(rows.tokens, NO_TOKEN, vocabulary),
-            f"its codes are not all among {audio.codebook_size}": is_partly_drawn
-            | _outside(rows.codes, LAST_DRAWN, audio.codebook_size).any(axis=1),
-            "its slot has a row of this step at this position or beyond": _is_out_of_order(rows),
-            "its codes are drawn in this same step": _follows_a_draw(rows),
-        }
-        for fault, is_at_fault in faults.items():
-            for number in np.flatnonzero(is_at_fault):
-                slot, position = rows.slots[number], rows.positions[number]
-                raise StepError(f"row {number} (slot {slot}, position {position}): {fault}")
+        check(rows, self._limits)
 
 
 class TorchDecoder(RowDecoder):
@@ -214,30 +202,6 @@ class TorchDecoder(RowDecoder):
             row_limit=row_limit,
             is_rowwise=is_rowwise,
         )
-
-
-def _outside(values: np.ndarray, first: int, end: int) -> np.ndarray:
-    return (values < first) | (values >= end)
-
-
-def _is_out_of_order(rows: RowBatch) -> np.ndarray:
-    highest: dict[int, int] = {}
-    faults = np.zeros(len(rows), np.bool_)
-    for number, (slot, position) in enumerate(zip(rows.slots, rows.positions, strict=True)):
-        faults[number] = position <= highest.get(int(slot), -1)
-        highest[int(slot)] = int(position)
-    return faults
-
-
-def _follows_a_draw(rows: RowBatch) -> np.ndarray:
-    is_drawn_code = (rows.tokens == NO_TOKEN) & (rows.codes == LAST_DRAWN).all(axis=1)
-    faults = np.zeros(len(rows), np.bool_)
-    drawing: set[int] = set()
-    for number, slot in enumerate(rows.slots):
-        faults[number] = is_drawn_code[number] and int(slot) in drawing
-        if rows.ramps[number] != NO_DRAW:
-            drawing.add(int(slot))
-    return faults
 
 
 def taken(rows: RowBatch, numbers: npt.NDArray[np.intp]) -> RowBatch:

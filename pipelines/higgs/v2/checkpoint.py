@@ -14,12 +14,11 @@ from torch import Tensor
 from pipelines.higgs.checkpoint.loading import check, fill
 from pipelines.higgs.checkpoint.shards import Shards
 from pipelines.higgs.config import read_config
+from pipelines.higgs.parts import CODEC_FOLDER
 from pipelines.higgs.v2.config import V2Config
 from pipelines.higgs.v2.parameters import DualParameters
 from pipelines.higgs.v2.tensors import CONVERTED, PUBLISHED, TensorNames, empty_parameters, places
 from pipelines.ports import Progress
-
-CODEC_FOLDER = "codec"
 
 
 def load(

@@ -18,8 +18,8 @@ from tokenizers import Tokenizer
 from torch import Tensor
 
 from pipelines.higgs.checkpoint.shards import SINGLE
+from pipelines.higgs.parts import CODEC_FOLDER
 from pipelines.higgs.synthetic.tokenizer import synthetic_tokenizer
-from pipelines.higgs.v2.checkpoint import CODEC_FOLDER
 from pipelines.higgs.v2.config import V2Config
 from pipelines.higgs.v2.parameters import DualParameters
 from pipelines.higgs.v2.prompt import NEEDED

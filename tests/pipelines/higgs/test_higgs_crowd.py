@@ -20,9 +20,8 @@ from pipelines.types import Samples
 from tests.pipelines.higgs.voices import Voice, make_voice, sound
 
 STREAMS = 6
-SEEDS = 20  # distinct replies; each comes many times
+SEEDS = 12  # distinct replies; each comes many times
 LAG_SAMPLES = 10_000
-REPLIES = 500
 MOST_STEPS = 200_000
 
 TEXTS = ("So.", "It rains.", "Well, yes?", "Not yet.", "Good day to you.")
@@ -139,11 +138,15 @@ def due(guest: Guest) -> bool:
     return guest.aborts_after is not None and guest.steps > guest.aborts_after
 
 
-def test_five_hundred_replies_at_random() -> None:
-    ended, aborted = serve(REPLIES, is_plain=True)
+@pytest.mark.parametrize(
+    # A slot is taken twenty times and more even by the few.
+    "replies", [130, pytest.param(500, marks=pytest.mark.soak)]
+)
+def test_replies_at_random(replies: int) -> None:
+    ended, aborted = serve(replies, is_plain=True)
 
-    assert ended + aborted == REPLIES
-    assert ended > 300 and aborted > 100
+    assert ended + aborted == replies
+    assert ended > replies * 0.6 and aborted > replies * 0.2
 
 
 @pytest.mark.soak

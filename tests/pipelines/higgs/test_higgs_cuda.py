@@ -17,17 +17,16 @@ from pipelines.higgs.cuda import native, packing
 from pipelines.higgs.cuda.choices import MAX_SPLITS, Work, choices
 from pipelines.higgs.cuda.decoder import CudaDecoder, UnsupportedModelError
 from pipelines.higgs.cuda.graphs import buckets
-from pipelines.higgs.cuda.packing import Limits, PackingError, pack
 from pipelines.higgs.rows import Row, RowBatch, Sampling
 from pipelines.higgs.synthetic.models import random_parameters, tiny_config
 
-LIMITS = Limits(slots=4, positions=50, vocabulary_size=100, codebooks=8, codebook_size=34)
+CODEBOOKS = 8
 SHARED_BYTES = 227 * 1024  # what a block may have on a Hopper GPU
 
 
 def packed(rows: list[Row], bucket: int) -> np.ndarray:
-    into = np.full((bucket, LIMITS.width), -99, np.int32)
-    pack(RowBatch.of(rows, LIMITS.codebooks), into, LIMITS)
+    into = np.full((bucket, packing.width(CODEBOOKS)), -99, np.int32)
+    packing.pack(RowBatch.of(rows, CODEBOOKS), into)
     return into
 
 
@@ -71,22 +70,6 @@ def test_rows_that_fill_up_touch_nothing() -> None:
     assert (made[1:, packing.RAMP] == -1).all()
     assert (made[1:, packing.KEEPS] == 0).all()
     assert (made[1:, packing.TOKEN] >= 0).all(), "or its embedding would be a slot's codes"
-
-
-@pytest.mark.parametrize(
-    ("row", "fault"),
-    [
-        (Row(4, 0, token=1), "slot"),
-        (Row(-1, 0, token=1), "slot"),
-        (Row(0, 50, token=1), "position"),
-        (Row(0, -1, token=1), "position"),
-        (Row(0, 0, token=100), "token"),
-        (Row(0, 0, codes=(0, 0, 0, 34, 0, 0, 0, 0)), "codes"),
-    ],
-)
-def test_what_lies_beyond_the_buffers_is_refused(row: Row, fault: str) -> None:
-    with pytest.raises(PackingError, match=f"row 1 .*{fault}"):
-        packed([Row(0, 0, token=1), row], 2)
 
 
 def test_the_kernels_read_the_columns_that_are_packed() -> None:
@@ -154,18 +137,51 @@ def test_a_failing_compiler_is_quoted_and_leaves_nothing(hopper: Path) -> None:
     assert not list((hopper / "cache").rglob("*.so"))
 
 
-@pytest.mark.skipif(shutil.which("cc") is None, reason="needs a C compiler")
-def test_a_library_is_built_once(hopper: Path) -> None:
-    """By a compiler that makes a library with the doors and nothing behind them."""
+def _write_working_compiler(folder: Path, tried: int = 0) -> None:
+    """It makes a library with the doors and nothing behind them. tried: what the trial answers."""
     doors = " ".join(
         f"void parley_{name}(){{}}" for name in ("multiply", "attend", "draw", "scale")
     )
+    doors += f" int parley_try(){{return {tried};}}"
     _write_compiler(
-        hopper,
-        f'echo run >> "{hopper}/runs"\n'
+        folder,
+        f'echo run >> "{folder}/runs"\n'
         'while [ "$1" != -o ]; do shift; done\n'
         f'echo "{doors}" | cc -shared -fPIC -x c - -o "$2"',
     )
+
+
+@pytest.mark.skipif(shutil.which("cc") is None, reason="needs a C compiler")
+def test_a_driver_that_is_too_old_is_found_before_anything_runs(hopper: Path) -> None:
+    _write_working_compiler(hopper, tried=35)
+    with pytest.raises(native.NativeBuildError, match="this driver: CUDA error 35"):
+        native.load_library(torch.device("cuda"))
+
+
+@pytest.mark.parametrize("is_made", [True, False])
+def test_a_cache_that_cannot_be_written_says_what_to_set(hopper: Path, is_made: bool) -> None:
+    _write_working_compiler(hopper)
+    (hopper / "file").touch()
+    (hopper / "cache").mkdir()
+    (hopper / "cache" / "parley").symlink_to(hopper / "file" if is_made else hopper / "no" / "way")
+    with pytest.raises(native.NativeBuildError, match="set XDG_CACHE_HOME"):
+        native.load_library(torch.device("cuda"))
+
+
+def test_a_user_without_a_home_is_told(hopper: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def home() -> Path:
+        raise RuntimeError("Could not determine home directory.")
+
+    _write_working_compiler(hopper)
+    monkeypatch.delenv("XDG_CACHE_HOME")
+    monkeypatch.setattr(Path, "home", home)
+    with pytest.raises(native.NativeBuildError, match="home directory"):
+        native.load_library(torch.device("cuda"))
+
+
+@pytest.mark.skipif(shutil.which("cc") is None, reason="needs a C compiler")
+def test_a_library_is_built_once(hopper: Path) -> None:
+    _write_working_compiler(hopper)
     for _ in range(2):
         native.load_library(torch.device("cuda"))
     assert (hopper / "runs").read_text() == "run\n"

@@ -85,6 +85,20 @@ async def started(model: Speller, **options):
         assert stage.active == 0
 
 
+def test_a_model_prepares_before_anything_is_fed() -> None:
+    """A voice reads its reference while the first words are still being written."""
+
+    async def main() -> None:
+        model = Speller(slots=1)
+        async with started(model) as stage:
+            stage.open(request("early"))
+            model.gate.release()
+            await until(lambda: model.batches == [["early"]])
+            stage.open(request("without a slot"))
+
+    check(main)
+
+
 @pytest.mark.parametrize("cpu", [None, CpuToken()])
 def test_many_requests_share_few_slots(cpu: CpuToken | None) -> None:
     async def main() -> None:

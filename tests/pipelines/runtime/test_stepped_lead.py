@@ -36,9 +36,10 @@ class Singer:
 
     def open(self, slot: int, request: SpeakRequest) -> None:
         self.names[slot] = request.request_id
+        self.left[slot] = 0
 
     def feed(self, slot: int, chunk: int | None) -> None:
-        self.left[slot] = self.left.get(slot, 0) + (chunk or 0)
+        self.left[slot] += chunk or 0
 
     def step(self, active: Sequence[int]) -> dict[int, SlotResult[float]]:
         assert self.permits.acquire(timeout=WAIT_S)

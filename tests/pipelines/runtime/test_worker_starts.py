@@ -248,6 +248,16 @@ def test_the_environment_of_a_worker_is_its_own() -> None:
     check(main)
 
 
+def test_a_worker_finds_the_programs_beside_its_python(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "/usr/bin:/bin")
+
+    async def main() -> None:
+        async with serving("variable", {"name": "PATH"}, BRISK) as stage:
+            assert await say(stage) == [f"{Path(sys.executable).parent}:/usr/bin:/bin"]
+
+    check(main)
+
+
 def test_a_worker_imports_nothing_heavy_by_itself() -> None:
     async def main() -> None:
         async with serving("modules") as stage:

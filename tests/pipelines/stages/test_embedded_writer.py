@@ -117,7 +117,9 @@ def test_an_abort_frees_the_model(outputs_before: int) -> None:
 def test_a_live_reply_comes_between_the_quanta_of_a_draft() -> None:
     async def main() -> None:
         async with started(tiny(CpuToken())) as writer:
-            draft = writer.open(WriteRequest("draft", (SYSTEM, LONG), Urgency.DRAFT))
+            message = Message("user", FILLER * 26)  # 500 tokens: many quanta more than the reply
+            asked = WriteRequest("draft", (SYSTEM, message), Urgency.DRAFT, max_output_tokens=4)
+            draft = writer.open(asked)
             live = await write(writer, FRANCE)
             assert text_of(live)
             assert writer.active == 1  # the draft, still in its prefill

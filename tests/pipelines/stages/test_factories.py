@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from pipelines.stages import asr_whisper_torch, factories, llm_sglang, tts_higgs
 from pipelines.stages.llm_sglang import SGLangWriter
 from pipelines.stages.llm_sglang_arguments import SGLangOptions
 from pipelines.stages.tts_higgs import HiggsSpeakerOptions, VoiceFile
+from pipelines.types import StageError
 
 HIGGS: dict[str, Any] = {
     "model": "maker/voice",
@@ -113,3 +115,17 @@ def test_an_sglang_writer_of_plain_values(store: Path, monkeypatch: pytest.Monke
         top_p=0.7,
         top_k=9,
     )
+
+
+@pytest.mark.parametrize("values", [HIGGS, {**HIGGS, "device": "auto"}])
+def test_packages_that_are_missing_are_named(
+    store: Path, monkeypatch: pytest.MonkeyPatch, values: dict[str, Any]
+) -> None:
+    for name in ("torch", "tokenizers"):
+        monkeypatch.setitem(sys.modules, name, None)
+    with pytest.raises(StageError, match=r"higgs needs torch, tokenizers, .*higgs,sglang"):
+        factories.create_higgs(**values)
+    with pytest.raises(StageError, match=r"whisper_torch needs torch, tokenizers, "):
+        factories.create_whisper_torch(
+            model="maker/ears", device="auto", gpu=0, memory_share=None, partials=True
+        )

@@ -138,3 +138,20 @@ def test_a_file_that_is_missing_is_named(checkpoint: Path, tmp_path: Path, missi
             (tmp_path / file.name).symlink_to(file)
     with pytest.raises(StageError, match=missing):
         asyncio.run(run(speaker(tmp_path), lambda stage: asyncio.sleep(0)))
+
+
+def test_too_little_memory_names_the_settings(
+    checkpoint: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import torch
+
+    from pipelines.stages import tts_higgs
+
+    def load(*_: Any, **__: Any) -> None:
+        raise torch.OutOfMemoryError("Tried to allocate 2 GiB")
+
+    monkeypatch.setattr(tts_higgs, "load_voice", load)
+    with pytest.raises(StageError, match="2 GiB") as caught:
+        asyncio.run(run(speaker(checkpoint), lambda stage: asyncio.sleep(0)))
+    for setting in ("memory_share", "slots (2)", "positions (600)"):
+        assert f"stages.speaker.{setting}" in caught.value.message

@@ -60,6 +60,29 @@ def calls(found: list[Found]) -> list[tuple[str, str]]:
             [("weather", '{"a": 1}')],
         ),
         ('<tool_call>{"name": "clock"}</tool_call>', "", [("clock", "{}")]),
+        (
+            '<tool_call>{"arguments": {"a": "</tool_call>\\"x"}, "name": "weather"}</tool_call>b',
+            "b",
+            [("weather", '{"a": "</tool_call>\\"x"}')],
+        ),
+        (
+            '<tool_call>{"name": "weather", "arguments": {"a": "</tool_call>"}}</tool_call>b',
+            "b",
+            [("weather", '{"a": "</tool_call>"}')],
+        ),
+        (
+            '<tool_call>{"name": "clock", "arguments": {}}\n<tool_call>'
+            '{"name": "weather", "arguments": {"a": 1}}\n</tool_call>b',
+            "b",
+            [("clock", "{}"), ("weather", '{"a": 1}')],
+        ),
+        ('a<tool_call>say "this</tool_call>b', "ab", []),
+        (
+            'a<tool_call>{"name: 1}</tool_call>b'
+            '<tool_call>{"name": "clock", "arguments": {}}</tool_call>c',
+            "abc",
+            [("clock", "{}")],
+        ),
         ('<tool_call>{"name": "gr\\u00f6\\u00dfe", "arguments": {}}</tool_call>', "",
          [("größe", "{}")]),
         ('a<tool_call>{"name": "rm", "arguments": {"x": 1}}</tool_call>b', "ab", []),

@@ -7,16 +7,21 @@ import os
 import subprocess
 import sys
 import threading
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pytest
 
+from pipelines.runtime.handover import hand_over
+from pipelines.stages import llm_sglang
 from pipelines.stages.llm_sglang import SGLangWriter
 from pipelines.stages.llm_sglang_arguments import (
+    MOST_STATIC_SHARE,
     RESERVED_MIB,
     SGLangOptions,
+    can_compile_kernels,
     card_memory_mib,
     engine_arguments,
     known_arguments,
@@ -88,6 +93,25 @@ def test_all_ids_have_one_length() -> None:
     check(main)
 
 
+def test_a_request_that_comes_while_it_stops_is_ended() -> None:
+    async def main() -> None:
+        thread = EngineThread(lambda: FakeEngine(lambda ids, sampling: None))
+        await thread.start()
+        assert thread._loop is not None
+        gate = threading.Event()
+        hand_over(thread._loop, gate.wait)  # so that both lie in one pass of the engine's loop
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(thread.close())
+            await asyncio.sleep(0)
+            generation = thread.begin([1], SAMPLING)
+            gate.set()
+            with pytest.raises(EngineFailed, match="stopped"):
+                await anext(generation)
+            await generation.ended()
+
+    check(main)
+
+
 def test_a_missing_package_is_named_with_its_cure(tmp_path: Path) -> None:
     write_model(tmp_path)
 
@@ -96,7 +120,7 @@ def test_a_missing_package_is_named_with_its_cure(tmp_path: Path) -> None:
 
     async def main() -> None:
         writer = SGLangWriter(SGLangOptions(tmp_path, 0.3), make_engine=make)
-        with pytest.raises(StageError, match=r"pip install 'parley\[sglang\]'"):
+        with pytest.raises(StageError, match=r"pip install -e '\.\[sglang\]'"):
             await writer.start(lambda line: None)
         await writer.close()
 
@@ -193,6 +217,57 @@ def test_a_share_is_one_of_the_whole_card_whoever_else_is_there() -> None:
 def test_a_share_that_cannot_be_had_is_refused(memory_mib: tuple[int, int], what: str) -> None:
     with pytest.raises(StageError, match=what):
         engine_arguments(OPTIONS, KNOWN, memory_mib)
+
+
+def test_a_share_that_is_free_is_had_however_large() -> None:
+    options = replace(OPTIONS, memory_share=0.99)
+    arguments = engine_arguments(options, KNOWN, (140_000, 139_500))
+    assert arguments["mem_fraction_static"] == MOST_STATIC_SHARE
+
+
+def test_without_a_compiler_nothing_is_compiled_unless_the_settings_say_so() -> None:
+    arguments = engine_arguments(OPTIONS, KNOWN, None, can_compile=False)
+    assert (arguments["attention_backend"], arguments["sampling_backend"]) == ("triton", "pytorch")
+    told = replace(OPTIONS, attention="fa3", sampling="flashinfer")
+    arguments = engine_arguments(told, KNOWN, None, can_compile=False)
+    assert (arguments["attention_backend"], arguments["sampling_backend"]) == ("fa3", "flashinfer")
+
+
+@pytest.mark.parametrize("missing", ["nvcc", "ninja", "c++", None])
+def test_a_compiler_that_is_missing_is_named(
+    missing: str | None,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setenv("CUDA_HOME", str(tmp_path / "cuda"))
+    (tmp_path / "cuda" / "bin").mkdir(parents=True)
+    monkeypatch.delenv("CXX", raising=False)
+    for name, folder in (("nvcc", "cuda/bin"), ("ninja", ""), ("c++", "")):
+        if name != missing:
+            (tmp_path / folder / name).touch(0o755)
+    assert can_compile_kernels() is (missing is None)
+    assert [f"need {missing}," in record.getMessage() for record in caplog.records] == (
+        [] if missing is None else [True]
+    )
+
+
+def test_the_engine_is_made_with_what_this_machine_can_compile(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class ServerArgs:
+        def __init__(self, attention_backend: str, sampling_backend: str) -> None: ...
+
+    sglang, server_args = ModuleType("sglang"), ModuleType("sglang.srt.server_args")
+    monkeypatch.setattr(sglang, "Engine", dict, raising=False)
+    monkeypatch.setattr(server_args, "ServerArgs", ServerArgs, raising=False)
+    monkeypatch.setitem(sys.modules, "sglang", sglang)
+    monkeypatch.setitem(sys.modules, "sglang.srt.server_args", server_args)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setenv("CUDA_HOME", str(tmp_path))
+    made = llm_sglang._make_engine(OPTIONS)
+    assert (made["attention_backend"], made["sampling_backend"]) == ("triton", "pytorch")
 
 
 def test_the_card_is_asked_by_the_number_that_it_has(monkeypatch: pytest.MonkeyPatch) -> None:

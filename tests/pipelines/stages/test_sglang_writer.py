@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from pipelines import ports
+from pipelines.runtime.ticket import Ticket
 from pipelines.stages.llm_sglang import SGLangWriter
 from pipelines.stages.llm_sglang_arguments import SGLangOptions
 from pipelines.stages.llm_sglang_prompt import Prompts
@@ -149,6 +150,19 @@ def test_a_request_is_put_as_the_engine_wants_it(prompts: Prompts) -> None:
             assert first["priority"] == int(Urgency.DRAFT) and second["priority"] == 0
             assert second["temperature"] == 0.0
             assert it.shown().endswith("assistant\n<think>\n\n</think>\n\n")
+
+    check(main)
+
+
+def test_the_engine_hears_of_the_urgency_that_holds_when_it_is_asked(prompts: Prompts) -> None:
+    async def main() -> None:
+        async with bench(prompts, "Hi.") as made:
+            request = replace(REQUEST, urgency=max(Urgency))
+            ticket = Ticket.of(request)
+            ticket.hurry(Urgency.FIRST_AUDIO)
+            async for _ in made.writer._write(request, ticket):
+                pass
+            assert made.engine.calls[-1]["priority"] == int(Urgency.FIRST_AUDIO)
 
     check(main)
 

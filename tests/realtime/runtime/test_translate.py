@@ -6,11 +6,13 @@ from dataclasses import replace
 
 import pytest
 
+from pipelines.runtime.message_codec import STAGE_CODEC
 from pipelines.types import Finished, FinishReason, ToolSpec, Usage, UsageSoFar
 from pipelines.types import Truncation as WriterTruncation
 from realtime.runtime.translate import prepare_request, reply_request
-from realtime.session.effects import PrepareReply, PromptMessage, StartReply
+from realtime.session.effects import PrepareReply, PromptCall, PromptMessage, StartReply
 from realtime.session.events import ReplyFinished, ReplyUsage
+from realtime.session.items import Role
 from realtime.session.settings import (
     AudioFormat,
     Tool,
@@ -35,6 +37,19 @@ START = StartReply(
     tool_choice=ToolChoice(ToolMode.REQUIRED),
     max_output_tokens=7,
 )
+
+
+def test_a_conversation_travels_to_a_writer_in_a_process_of_its_own() -> None:
+    said = [PromptMessage(role, f"said by the {role}") for role in Role]
+    call = PromptCall("c1", "look", "{}")
+    answered = (
+        PromptMessage("assistant", "", calls=(call,)),
+        PromptMessage("tool", "[]", call_id="c1"),
+    )
+    request = reply_request(replace(START, messages=(*said, *answered)))
+    assert request.messages[0].text == "said by the user"
+    frames = STAGE_CODEC.encode(request)
+    assert STAGE_CODEC.decode(frames) == request
 
 
 @pytest.mark.parametrize(

@@ -98,6 +98,14 @@ int multiply_any(const void* weights, const void* inputs, const product::Target*
 
 extern "C" {
 
+// Whether this library's runtime works with the driver. Asked once, before anything is captured.
+int parley_try() {
+  int device = 0;
+  const cudaError_t error = cudaGetDevice(&device);
+  if (error != cudaSuccess) return error;
+  return cudaFuncSetAttribute(scaling::scale_rows, cudaFuncAttributeMaxDynamicSharedMemorySize, 0);
+}
+
 int parley_multiply(int kind, const void* weights, const void* inputs,
                     const product::Target* target, int weight_rows, int depth, int splits,
                     int stages, void* stream) {
