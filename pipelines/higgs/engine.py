@@ -24,8 +24,6 @@ from pipelines.types import SpeechDelta, StageError
 
 logger = logging.getLogger(__name__)
 
-# Rows of a step in which streams draw: more prompt rows beside them would make the streams wait.
-MIXED_ROWS = 128
 LEAST_PROMPT_ROWS = 32  # however many streams draw: whoever waits for a first sound must begin
 
 
@@ -133,7 +131,11 @@ class HiggsEngine:
     # ---- the decoder -------------------------------------------------------------------------
 
     def _launch(self, streams: list[SpeechStream]) -> bool:
-        """One row for every stream that draws, then prompts in what room is left."""
+        """One row for every stream that draws, then prompts in what room is left.
+
+        A full step takes a fraction of a frame's time, so nobody runs dry beside prompts, and
+        whoever begins is heard soonest.
+        """
         limit = self._decoder.row_limit
         rows: list[Row] = []
         owners: list[SpeechStream] = []
@@ -144,8 +146,6 @@ class HiggsEngine:
                 rows += taken
                 owners += [stream] * len(taken)
         room = limit - len(rows)
-        if rows:
-            room = min(room, max(MIXED_ROWS - len(rows), LEAST_PROMPT_ROWS))
         for stream in streams:
             if room < 1:
                 break

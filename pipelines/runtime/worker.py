@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import importlib
 import logging
 import os
@@ -142,6 +143,9 @@ class Worker:
         try:
             stage = _build(start)
             await stage.start(self._progress)
+            # What was loaded stays to the end: no collection of garbage has to walk it.
+            gc.collect()
+            gc.freeze()
         except Exception as error:
             if not type(error).__module__.startswith("pipelines."):  # those speak for themselves
                 logger.exception("stage %s cannot be loaded", start.stage)

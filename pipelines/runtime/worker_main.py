@@ -1,4 +1,4 @@
-"""The first steps of a worker process: `python -m pipelines.runtime.worker_main ENDPOINT PARENT STAGE`.
+"""A worker process begins: `python -m pipelines.runtime.worker_main ENDPOINT PARENT STAGE`.
 
 A server starts it; it ends with the server, however that ends.
 """

@@ -32,7 +32,8 @@ def checkpoint(tmp_path_factory: pytest.TempPathFactory) -> Path:
     sizes = tiny_codec_config()
     codec = random_codec(sizes).state_dict()
     content = tiny_config() | sizes.section()
-    write_checkpoint(folder, content, seed=3, typical_rows=40, codec=codec)
+    # Short replies: each is played to its end, in real time.
+    write_checkpoint(folder, content, seed=3, typical_rows=20, codec=codec)
     return folder
 
 

@@ -14,6 +14,7 @@ from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 
 from pipelines.fakes.cascade import FakeCascade
+from pipelines.fakes.speaker import FakeSpeaker
 from pipelines.fakes.writer import FakeWriter, words
 from realtime.commands.wire_client import Pcm
 from realtime.session.prompt import RECONNECTED
@@ -96,7 +97,7 @@ async def settled(server: LiveServer, sessions: int, parked: int) -> None:
             await asyncio.sleep(0.005)
 
 
-def counting() -> FakeCascade:
+def counting(ms_per_word: float = 300.0) -> FakeCascade:
     """Counts; asked to go on, it does so behind what it is told it has said."""
 
     def script(request: Any) -> Any:
@@ -104,7 +105,7 @@ def counting() -> FakeCascade:
         goes_on = request.messages[-1].text == RECONNECTED
         return words(" ".join(NUMBERS.split()[len(said) if goes_on else 0 :]))
 
-    return FakeCascade(writer=FakeWriter(script))
+    return FakeCascade(writer=FakeWriter(script), speaker=FakeSpeaker(ms_per_word=ms_per_word))
 
 
 def serve(
@@ -220,7 +221,7 @@ def test_a_new_socket_closes_the_old_one_that_still_lives() -> None:
         await second.until("response.done")
         assert not [e for e in first.events if e["type"] == "response.done"]
 
-    serve(talk)
+    serve(talk, counting(ms_per_word=100))
 
 
 def test_of_many_clients_with_one_token_exactly_one_goes_on() -> None:
@@ -237,7 +238,7 @@ def test_of_many_clients_with_one_token_exactly_one_goes_on() -> None:
         await winner.until("response.done")
         assert server.app.registry.count == 1
 
-    serve(talk)
+    serve(talk, counting(ms_per_word=100))
 
 
 @pytest.mark.parametrize("resume", [None, ""])

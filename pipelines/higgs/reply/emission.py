@@ -2,8 +2,8 @@
 
 The listener is taken to hear the first samples as they leave, and all others in real time behind
 them. The lead is how much sound has left and is still to be heard. Pieces double from one frame to
-a second of sound, but a frame is never held longer than the lead allows, so a slow decoder sends
-small pieces and a fast one few.
+half a second of sound, but a frame is never held longer than the lead allows, so a slow decoder
+sends small pieces and a fast one few.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from pipelines.higgs.config import CODEC_RATE_HZ, FRAME_SAMPLES
 
-MOST_FRAMES = 25  # of a piece: a second; larger ones save nothing and are late to be aborted
+MOST_FRAMES = 12  # of a piece: half a second; larger ones save nothing and make others wait
 LOW_LEAD_MS = 200  # while no text comes: enough for the codec and the network to end the sound
 SAFETY_MS = 5  # what a step of the engine varies by, before its own variation is known
 GUESSED_PERIOD_MS = 10  # of a frame, until two were seen
@@ -46,7 +46,8 @@ class Emission:
         self._plays_until_s: float | None = None  # the end of what has left
         self._seen: tuple[int, float] | None = None  # frames that were there, and when
         self._period = _Smoothed(GUESSED_PERIOD_MS / 1000)
-        self._latency = _Smoothed(0.0)
+        # Unlike the period, it grows when replies begin together: the second may be longer.
+        self._latency = _Smoothed(0.0, first_deviation=1 / 2)
 
     @property
     def frame_period_s(self) -> float:
@@ -76,9 +77,10 @@ class Emission:
             return None
         ahead_s = self._ahead_s(now_s)
         if ahead_s <= 0:
-            # What is heard first must last until what comes next.
+            # What is heard first must last until what comes next, if that comes soon.
             gained_s = self._gained(available_frames) / CODEC_RATE_HZ
-            if available_frames == least and gained_s < self._period.bound:
+            soon_s = self._period.bound + SAFETY_MS / 1000
+            if available_frames == least and gained_s < soon_s and self._waited_s(now_s) < soon_s:
                 return None
             return self._take(available_frames, now_s)
         if available_frames >= min(2 * max(1, self._last_frames), MOST_FRAMES):
@@ -152,6 +154,10 @@ class Emission:
         coming = sum(samples for samples, _ in self._in_flight)
         return self.lead_s(now_s) + coming / CODEC_RATE_HZ
 
+    def _waited_s(self, now_s: float) -> float:
+        """Since the newest frame came."""
+        return 0.0 if self._seen is None else now_s - self._seen[1]
+
     def _watch(self, available_frames: int, now_s: float, waiting_for_text: bool) -> None:
         """Measure the period of frames, but for the time in which there was nothing to decode."""
         frames = self._taken_frames + available_frames
@@ -165,10 +171,14 @@ class Emission:
 
 
 class _Smoothed:
-    """A mean and a mean deviation that forget."""
+    """A mean and a mean deviation that forget.
 
-    def __init__(self, guess: float) -> None:
+    first_deviation: what the first value is taken to be off by, as a share of it.
+    """
+
+    def __init__(self, guess: float, first_deviation: float = 0.0) -> None:
         self.mean = guess
+        self._first_deviation = first_deviation
         self._deviation = 0.0
         self._is_guess = True
         self._was_outlier = False
@@ -181,7 +191,7 @@ class _Smoothed:
     def add(self, value: float) -> None:
         if self._is_guess:
             self._is_guess = False
-            self.mean = value
+            self.mean, self._deviation = value, value * self._first_deviation
             return
         self._was_outlier = value > OUTLIER * self.mean > 0 and not self._was_outlier
         if self._was_outlier:

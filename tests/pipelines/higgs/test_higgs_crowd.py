@@ -95,16 +95,16 @@ def serve(replies: int, is_plain: bool) -> tuple[int, int]:
     for _ in range(MOST_STEPS):
         if not waiting and not guests:
             break
-        while free and waiting and chance.random() < 0.3:
+        while free and waiting and chance.random() < 0.8:
             seed = chance.randrange(SEEDS)
-            aborts_after = chance.randint(1, 40) if chance.random() < 0.3 else None
+            aborts_after = chance.randint(1, 40) if chance.random() < 0.4 else None
             slot = free.pop(chance.randrange(len(free)))
             guests[slot] = Guest(seed, texts_of(seed), aborts_after)
             voice.open(slot, seed=seed)
             waiting -= 1
         for slot, guest in guests.items():
             # Text that comes late ends a stretch of sound, of which only the true codec knows.
-            while guest.texts and (not is_plain or chance.random() < 0.2):
+            while guest.texts and (not is_plain or chance.random() < 0.4):
                 voice.engine.feed(slot, guest.texts.pop(0))
                 if not guest.texts:
                     voice.engine.feed(slot, None)
@@ -139,14 +139,15 @@ def due(guest: Guest) -> bool:
 
 
 @pytest.mark.parametrize(
-    # A slot is taken twenty times and more even by the few.
-    "replies", [130, pytest.param(500, marks=pytest.mark.soak)]
+    "replies",
+    # Even of the few, slots are taken again at once, and in the middle of sound, many times.
+    [120, pytest.param(500, marks=pytest.mark.soak)],
 )
 def test_replies_at_random(replies: int) -> None:
     ended, aborted = serve(replies, is_plain=True)
 
     assert ended + aborted == replies
-    assert ended > replies * 0.6 and aborted > replies * 0.2
+    assert ended > replies * 0.5 and aborted > replies * 0.2
 
 
 @pytest.mark.soak

@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pipelines.higgs.config import CODEC_RATE_HZ, FRAME_SAMPLES
-from pipelines.higgs.reply.emission import LOW_LEAD_MS, MOST_FRAMES, Emission, Piece
-from tests.pipelines.higgs.listening import frame_times, play, play_at_once
+from pipelines.higgs.reply.emission import LOW_LEAD_MS, MOST_FRAMES, SAFETY_MS, Emission, Piece
+from tests.pipelines.higgs.listening import STEP_S, frame_times, play, play_at_once
 
 LAG_SAMPLES = 9984  # 10.4 frames
 LATENCY_S = 0.003  # of the codec
@@ -27,8 +27,9 @@ def test_text_that_is_there_is_heard_without_a_stall_from_the_first_frame_on(
     assert line.stalled_s == 0.0
     assert line.samples == 400 * FRAME_SAMPLES
     earliest = lag // FRAME_SAMPLES
-    if ((earliest + 1) * FRAME_SAMPLES - lag) / CODEC_RATE_HZ < period_ms / 1000:
-        earliest += 1  # the first sound would be over before the next frame
+    gained_s = ((earliest + 1) * FRAME_SAMPLES - lag) / CODEC_RATE_HZ
+    if gained_s < (period_ms + SAFETY_MS) / 1000:
+        earliest += 1  # the first sound could be over before the next frame
     assert line.first_s == pytest.approx(known[earliest] + LATENCY_S)
 
 
@@ -55,6 +56,14 @@ def test_a_decoder_that_slows_down_sends_smaller_pieces() -> None:
     assert min(sizes[3:-1]) < MOST_FRAMES
 
 
+def test_the_first_frame_of_a_short_chunk_does_not_wait_for_the_next_chunk() -> None:
+    known, waits = frame_times([(0.0, 11), (0.0, 40)], lambda _: 0.022)
+    line, _ = play(known, waits, LAG_SAMPLES, LATENCY_S)
+    assert line.first_s is not None
+    assert known[10] < line.first_s < known[10] + 0.022 + SAFETY_MS / 1000 + 2 * STEP_S + LATENCY_S
+    assert known[11] - known[10] > 0.1
+
+
 @given(
     texts=st.lists(st.tuples(st.floats(0.0, 1.5), st.integers(8, 120)), min_size=1, max_size=6),
     period_ms=st.floats(2.0, 28.0),
@@ -78,19 +87,27 @@ def test_text_in_bursts_is_over_as_soon_as_frames_sent_one_by_one(
     assert line.samples == len(known) * FRAME_SAMPLES
     assert line.first_s is not None and at_once.first_s is not None
     begins_later_s = line.first_s - at_once.first_s
-    assert begins_later_s <= period_ms / 1000 * (1 + jitter) + 0.002  # one frame, where one is less
+    # One frame, or as long as one would take, where one alone would be over before the next.
+    longest_s = (period_ms * (1 + jitter) + SAFETY_MS) / 1000
+    assert begins_later_s <= longest_s + 2 * STEP_S
     assert line.until_s <= at_once.until_s + max(0.0, begins_later_s) + 0.015
     assert line.pieces[-1].closes
     assert emission.lead_s(line.until_s) == pytest.approx(0.0, abs=1e-6)
 
 
+def begin(emission: Emission, pieces: int) -> float:
+    """So many of the largest pieces at once; how many seconds of sound they are."""
+    for number in range(pieces):
+        piece = emission.due(MOST_FRAMES + 1, 0.0, ends=False, waiting_for_text=False)
+        assert piece == Piece(MOST_FRAMES)
+        lost = 0 if number else LAG_SAMPLES
+        emission.emitted(MOST_FRAMES * FRAME_SAMPLES - lost, 0.0)
+    return (pieces * MOST_FRAMES * FRAME_SAMPLES - LAG_SAMPLES) / CODEC_RATE_HZ
+
+
 def test_the_tail_waits_for_text_until_the_lead_is_low_then_the_stretch_is_closed() -> None:
     emission = Emission(LAG_SAMPLES)
-    piece = emission.due(30, 0.0, ends=False, waiting_for_text=False)
-    assert piece == Piece(25)
-    samples = 25 * FRAME_SAMPLES - LAG_SAMPLES
-    emission.emitted(samples, 0.0)
-    lead_s = samples / CODEC_RATE_HZ
+    lead_s = begin(emission, pieces=3)
     assert emission.lead_s(0.0) == pytest.approx(lead_s)
 
     assert emission.due(5, 0.1, ends=False, waiting_for_text=True) is None
@@ -114,10 +131,9 @@ def test_the_tail_waits_for_text_until_the_lead_is_low_then_the_stretch_is_close
 
 def test_text_that_comes_in_time_goes_on_in_the_same_stretch() -> None:
     emission = Emission(LAG_SAMPLES)
-    assert emission.due(25, 0.0, ends=False, waiting_for_text=False) == Piece(25)
-    emission.emitted(25 * FRAME_SAMPLES - LAG_SAMPLES, 0.0)
+    begin(emission, pieces=2)
     assert emission.due(3, 0.05, ends=False, waiting_for_text=True) is None
-    assert emission.due(3, 0.1, ends=False, waiting_for_text=False) == Piece(3)
+    assert emission.due(3, 0.54, ends=False, waiting_for_text=False) == Piece(3)
 
 
 def test_speech_shorter_than_the_codecs_lag_is_closed_at_once() -> None:

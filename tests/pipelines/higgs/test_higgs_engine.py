@@ -56,7 +56,7 @@ def test_the_first_sound_leaves_long_before_the_last_frame_is_drawn() -> None:
 
     pieces = [len(delta.samples) for delta in voice.say(0, TEXTS[2])]
 
-    assert pieces[0] <= 960
+    assert pieces[0] <= 2 * 960  # of one frame or, where that ends before the next, two
     assert max(pieces) > 4 * pieces[0]  # larger ones follow when the listener has enough ahead
     assert pieces[:-1] == sorted(pieces[:-1])
 
@@ -185,7 +185,7 @@ def test_fifty_thousand_characters_are_spoken_in_chunks_that_fit() -> None:
     voice = make_voice(typical_rows=9)
     stream = voice.open(0)
     voice.engine.feed(0, "word " * 10_000)
-    for _ in range(1500):
+    for _ in range(300):
         voice.step([0])
 
     assert stream.sequence.rebuilds > 2

@@ -144,13 +144,13 @@ def test_a_conversation_that_may_not_be_cut_is_refused_when_it_is_too_long() -> 
 
 
 def test_a_cut_conversation_stays_in_the_cache_from_turn_to_turn() -> None:
-    talk = [Message("user" if n % 2 == 0 else "assistant", f"{n}: {FILLER}") for n in range(61)]
+    talk = [Message("user" if n % 2 == 0 else "assistant", f"{n}: {FILLER}") for n in range(41)]
     kept = Truncation(keep_share=0.5, limit_tokens=300)
     fresh: list[int] = []
 
     async def main() -> None:
         async with started(LlamaWriter("smollm2-135m", context_tokens=1536, threads=1)) as writer:
-            for end in range(21, 61, 2):
+            for end in range(21, 41, 2):  # cut at every third
                 request = WriteRequest(
                     "turn", (SYSTEM, *talk[:end]), truncation=kept, max_output_tokens=1
                 )

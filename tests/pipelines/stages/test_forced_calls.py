@@ -78,7 +78,8 @@ def misfit(arguments: str, schema: Any) -> str | None:
 
 @pytest.mark.parametrize(
     # What a grammar does not forbid, a hot model writes sooner than a cool one.
-    "temperature", [1.5, pytest.param(0.3, marks=pytest.mark.soak)]
+    "temperature",
+    [1.5, pytest.param(0.3, marks=pytest.mark.soak)],
 )
 def test_every_demanded_call_fits_its_schema(temperature: float) -> None:
     wrong: list[str] = []
