@@ -73,7 +73,7 @@ def serving(
     log = Path(os.environ.get("PARLEY_BENCH_LOG", os.devnull)).open("wb")
     child = subprocess.Popen(command, stdout=log, stderr=log)
     try:
-        _await_ready(child, f"http://127.0.0.1:{port}/health")
+        _await_ready(child, config, f"http://127.0.0.1:{port}/health")
         yield Server(f"ws://127.0.0.1:{port}/v1/realtime", child.pid)
     finally:
         child.send_signal(signal.SIGTERM)
@@ -93,11 +93,12 @@ def _changed(config: str | None, settings: dict[str, dict[str, Any]]) -> str:
     return yaml.safe_dump(whole)
 
 
-def _await_ready(child: subprocess.Popen[bytes], health: str) -> None:
+def _await_ready(child: subprocess.Popen[bytes], config: str | None, health: str) -> None:
     end_s = time.monotonic() + READY_LIMIT_S
     while time.monotonic() < end_s:
         if child.poll() is not None:
-            sys.exit("the server ended before it was ready; run `parley serve` to see why")
+            command = " ".join(["parley serve", *([config] if config else [])])
+            sys.exit(f"the server ended before it was ready; `{command}` says why")
         try:
             with urllib.request.urlopen(health, timeout=5) as answer:
                 if answer.status == 200:

@@ -47,7 +47,9 @@ def main() -> None:
     chosen = _arguments()
     config: Path = chosen.config
     if chosen.synthetic is not None:
-        config = write_stand_ins(chosen.synthetic, config, is_tiny=chosen.tiny)
+        config = write_stand_ins(
+            chosen.synthetic, config, is_tiny=chosen.tiny, has_ears=chosen.recording is not None
+        )
     said = made_up_sound() if chosen.recording is None else _trimmed(chosen.recording)
     before_mib = used_of_cards()
     begun_s = time.monotonic()

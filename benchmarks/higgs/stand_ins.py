@@ -54,21 +54,27 @@ CHAT_TEMPLATE = (
 )
 
 
-def write_stand_ins(folder: Path, config: Path, *, is_tiny: bool) -> Path:
+def write_stand_ins(folder: Path, config: Path, *, is_tiny: bool, has_ears: bool = True) -> Path:
     """Write the models that `folder` lacks, and `server.yaml`: `config` with these models.
 
     is_tiny: a voice that runs on any CPU. Returns the path of server.yaml, with which `parley
     serve` starts too. A recogniser on a GPU becomes a scripted one: random weights hear nothing.
-    Other stages stay as they are.
+    So does a language model on a GPU where there is none, and without `has_ears` what hears speech
+    and its end. Other stages stay as they are.
     """
     whole: dict[str, Any] = yaml.safe_load(config.read_text(encoding="utf-8"))
     stages: dict[str, dict[str, Any]] = whole["stages"]
     if stages["recogniser"]["kind"] == "whisper_torch":
         stages["recogniser"] = {"kind": "scripted"}
+    if not has_ears:
+        stages["detector"], stages["judge"] = {"kind": "scripted"}, {"kind": "scripted"}
     if stages["speaker"]["kind"] == "higgs":
         voice = folder / ("voice-tiny" if is_tiny else "voice")
         _write_once(voice, lambda place: _write_voice(place, is_tiny))
         stages["speaker"]["model"] = str(voice.resolve())
+    if stages["writer"]["kind"] == "sglang" and not torch.cuda.is_available():
+        print("no GPU is here: a scripted writer stands in for the language model", flush=True)
+        stages["writer"] = {"kind": "scripted"}
     if stages["writer"]["kind"] == "sglang":
         writer = folder / "writer"
         _write_once(writer, write_writer)
