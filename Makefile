@@ -28,7 +28,7 @@ LOCK   := $(BIN)/pip-compile --quiet --no-header --no-annotate --strip-extras --
           --generate-hashes --no-emit-index-url --no-emit-find-links --no-emit-trusted-host \
           --no-emit-options
 
-.PHONY: serve test sdks lint format bench lock clean
+.PHONY: serve gpu-seen test sdks lint format bench lock clean
 
 serve: $(SERVE) $(ON_GPU)
 	@$(BIN)/parley models fetch --config "$(CONFIG)"
@@ -94,9 +94,12 @@ $(SERVE): configs/locks/serve.txt pyproject.toml | $(VENV)/.made
 	@PYTHONWARNINGS=ignore $(PIP) install --quiet --no-deps --editable .
 	@touch $@
 
-# Not locked: each release of sglang pins the torch that fits it.
-$(VENV)/.gpu-installed: pyproject.toml | $(SERVE)
+# Before gigabytes of packages are installed, and of models fetched: at every start.
+gpu-seen: | $(SERVE)
 	@$(BIN)/python -m realtime.commands.gpus "$(CONFIG)"
+
+# Not locked: each release of sglang pins the torch that fits it.
+$(VENV)/.gpu-installed: pyproject.toml | $(SERVE) gpu-seen
 	@echo "Installing torch and SGLang for the GPU (several GB, once) ..."
 	@$(PIP) install --quiet --editable '.[higgs,sglang]'
 	@touch $@

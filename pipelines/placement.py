@@ -17,6 +17,7 @@ from pipelines.types import StageError
 # What a worker takes outside of the share that it is held to: its CUDA context, loaded kernels
 # and the workspaces of libraries. About half of it on current devices, and room for the rest.
 CONTEXT_BYTES = 1 << 30
+ROUNDING = 1e-9  # of shares that are written as decimals and add up to 1
 NVML_LIBRARY = "libnvidia-ml.so.1"  # comes with the driver
 GIB = 1 << 30
 
@@ -29,6 +30,7 @@ class GpuShare:
     memory_share: of the GPU's memory, above 0 and at most 1; may be left out by whoever is alone.
     needs_bytes: the least that the stage can run with: its weights, caches and buffers.
     setting: where the claim stands in the configuration; by default `stages.STAGE`.
+    is_needed: whether the stage cannot run where there is no GPU.
     """
 
     stage: str
@@ -36,6 +38,7 @@ class GpuShare:
     memory_share: float | None = None
     needs_bytes: int = 0
     setting: str = ""
+    is_needed: bool = True
 
     @property
     def place(self) -> str:
@@ -50,8 +53,11 @@ def check_placement(shares: Sequence[GpuShare], total_bytes_of_gpu: Sequence[int
     problems = [
         problem for share in shares for problem in _problems_of_one(share, total_bytes_of_gpu)
     ]
-    for gpu, total_bytes in enumerate(total_bytes_of_gpu):
+    for gpu in sorted({share.gpu for share in shares}):
         together = [share for share in shares if share.gpu == gpu]
+        # What is promised more than once is wrong on any GPU, also where none can be seen.
+        is_seen = 0 <= gpu < len(total_bytes_of_gpu)
+        total_bytes = total_bytes_of_gpu[gpu] if is_seen else None
         problems += _problems_of_all(gpu, together, total_bytes)
     if problems:
         raise StageError("placement_refused", "\n".join(problems))
@@ -98,14 +104,15 @@ def _problems_of_one(share: GpuShare, total_bytes_of_gpu: Sequence[int]) -> Iter
             f"{share.place}.memory_share above 0 and at most 1."
         )
     if count == 0:
-        yield (
-            f"The {share.stage} stage is placed on GPU {share.gpu}, but no GPU can be seen here: "
-            f"look at `nvidia-smi` and CUDA_VISIBLE_DEVICES, or choose another stage."
-        )
+        if share.is_needed:
+            yield (
+                f"The {share.stage} stage is placed on GPU {share.gpu}, but no GPU can be seen "
+                "here: look at `nvidia-smi` and CUDA_VISIBLE_DEVICES, or choose another stage."
+            )
     elif not 0 <= share.gpu < count:
-        there = "only GPU 0" if count == 1 else f"only GPUs 0 to {count - 1}"
+        there = "is only GPU 0" if count == 1 else f"are only GPUs 0 to {count - 1}"
         yield (
-            f"The {share.stage} stage is placed on GPU {share.gpu}, but there is {there}: change "
+            f"The {share.stage} stage is placed on GPU {share.gpu}, but there {there}: change "
             f"{share.place}.gpu, or CUDA_VISIBLE_DEVICES."
         )
     else:
@@ -131,24 +138,31 @@ def _problem_of_need(share: GpuShare, total_bytes: int) -> Iterator[str]:
         yield f"The {share.stage} stage needs {_gib(share.needs_bytes)}, but {what}: {cure}."
 
 
-def _problems_of_all(gpu: int, shares: Sequence[GpuShare], total_bytes: int) -> Iterator[str]:
+def _problems_of_all(
+    gpu: int, shares: Sequence[GpuShare], total_bytes: int | None
+) -> Iterator[str]:
+    """total_bytes: None of a GPU that cannot be seen."""
     undeclared = [share for share in shares if share.memory_share is None]
-    if len(shares) > 1 and undeclared:
+    if len(shares) > 1 and undeclared and total_bytes is not None:
         settings = " and ".join(f"{share.place}.memory_share" for share in undeclared)
         yield (
             f"The stages {_names(shares)} share GPU {gpu}, so each must say how much of it is its "
             f"own: set {settings}."
         )
     declared = [share for share in shares if share.memory_share is not None]
-    contexts = len(declared) * CONTEXT_BYTES / total_bytes
+    contexts = 0.0 if total_bytes is None else len(declared) * CONTEXT_BYTES / total_bytes
     total = sum(share.memory_share or 0.0 for share in declared)
-    if total + contexts > 1:
+    if total + contexts > 1 + ROUNDING:
         summed = " + ".join(f"{share.memory_share:g} ({share.stage})" for share in declared)
         settings = " or ".join(f"{share.place}.memory_share" for share in declared)
+        size = "" if total_bytes is None else f" ({_gib(total_bytes)})"
+        beside = (
+            f", and {contexts:.3f} for the CUDA contexts of {len(declared)} processes "
+            f"({_gib(CONTEXT_BYTES)} each)"
+        )
         yield (
-            f"GPU {gpu} ({_gib(total_bytes)}) is promised more than once: {summed} = {total:g} of "
-            f"its memory, and {contexts:.3f} for the CUDA contexts of {len(declared)} processes "
-            f"({_gib(CONTEXT_BYTES)} each). Together they may be 1: lower {settings}."
+            f"GPU {gpu}{size} is promised more than once: {summed} = {total:g} of its memory"
+            f"{beside if contexts else ''}. Together they may be 1: lower {settings}."
         )
 
 

@@ -80,7 +80,7 @@ class Capacity:
     """What a stage that makes sound can do, in seconds of audio per second: measured, not declared.
 
     streams: how many listeners it can serve in real time at once.
-    delivers: what it made over the last half minute: how many listeners it has on average.
+    delivers: what was heard of it over the last half minute: how many listeners it had on average.
     could_deliver: what it would make with every slot at work, whether or not in real time.
     """
 
@@ -103,8 +103,10 @@ class StageStats:
     steps_per_s, audio_s_per_s: over the last half minute.
     least_lead_s, most_lead_s: seconds of audio made and not read, of the requests that sound.
     aborts, last_abort_ms, worst_abort_ms: how many, and from the abort to the end of all work.
-    state, restarts: of a stage in a process of its own: loading, serving, restarting or
-        out_of_service; how often it was started again. failure: why it is out of service.
+    state, restarts: of a stage in a process of its own: loading, serving, silent (it has not
+        answered for a few seconds), restarting or out_of_service; how often it was started again.
+    failure: why it cannot serve, for whoever runs the server: it tells of paths. None while it
+        does, or is to be back in a moment.
     """
 
     name: str

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from fastapi import FastAPI
 
-from pipelines.ports import Cascade, Killable, Progress
+from pipelines.ports import Cascade, Killable, Progress, StageStats
 from pipelines.types import StageError
 from pipelines.weights import WeightsError
 from realtime.access.gate import Gate
@@ -26,10 +26,12 @@ from realtime.http.readiness import Phase, Readiness
 from realtime.http.routes import create_routes
 from realtime.observe.loop_lag import RecentLag, watch_loop_lag
 from realtime.observe.metrics import Metrics
+from realtime.observe.slow_voice import watch_voices
 from realtime.runtime.load import show_load
 from realtime.runtime.pacing import Rates
 from realtime.runtime.parking import Parking
-from realtime.runtime.registry import Registry, ServerFull
+from realtime.runtime.refusals import ServerFull
+from realtime.runtime.registry import Registry
 from realtime.runtime.session import SessionRuntime
 from realtime.runtime.shell import SessionSetup
 from realtime.runtime.transport import Transport
@@ -67,7 +69,7 @@ class App:
             settings.server.max_sessions,
             self.metrics,
             lambda: self._cascade.capacity,
-            failure=self._lost_stage,
+            failure=self._apology,
         )
         self._quota = SessionQuota(settings.limits.sessions_per_key)
         self._bounds = session_bounds(settings.limits)
@@ -96,11 +98,38 @@ class App:
             self._cascade.kill()
 
     def refusal(self) -> str | None:
-        return self._lost_stage() if self.readiness.is_ready else self.readiness.refusal()
+        """Of a server that is ready every session learns by itself whether it can begin, and one
+        that goes on can be resumed."""
+        return None if self.readiness.is_ready else self.readiness.refusal()
 
-    def _lost_stage(self) -> str | None:
-        """Why a stage is out of service for good, if one is: without it nobody can converse."""
-        return next((entry.failure for entry in self._cascade.stats if entry.failure), None)
+    def _lost_stage(self) -> StageStats | None:
+        """A stage that cannot serve, if one cannot: without it nobody can converse."""
+        return next((entry for entry in self._cascade.stats if entry.failure), None)
+
+    def _failure(self) -> str | None:
+        """Why a stage cannot serve, for whoever runs the server."""
+        lost = self._lost_stage()
+        return None if lost is None else lost.failure
+
+    def _apology(self) -> str | None:
+        """The same for users, whom causes and paths do not concern."""
+        lost = self._lost_stage()
+        if lost is None:
+            return None
+        if lost.state == "restarting":
+            return (
+                f"The {lost.name} stage of this server is being restarted after a failure. Try "
+                "again in a moment."
+            )
+        return f"The {lost.name} stage of this server is out of service. Its log has the cause."
+
+    def _listeners(self) -> dict[str, float]:
+        """Of each stage that serves and was measured, for how many it does so in real time."""
+        return {
+            entry.name: entry.capacity.streams
+            for entry in self._cascade.stats
+            if entry.capacity is not None and entry.failure is None
+        }
 
     @property
     def parking(self) -> Parking:
@@ -127,7 +156,7 @@ class App:
             with self._quota.hold(admission.key):
                 await self.registry.host(session)
         except QuotaSpent as spent:
-            raise ServerFull(str(spent)) from spent
+            raise self.registry.refuse(ServerFull(str(spent))) from spent
 
     def _set_up(self, admission: Admission) -> SessionSetup:
         seed = secrets.randbits(SEED_BITS)
@@ -179,7 +208,7 @@ class App:
                 model=lambda: self._cascade.model,
                 live=self._live_now,
                 gate=gate,
-                failure=self._lost_stage,
+                failure=self._failure,
             )
         )
         app.include_router(
@@ -198,6 +227,7 @@ class App:
             tasks = [
                 group.create_task(self._load(), name="loading"),
                 group.create_task(watch_loop_lag(self.metrics, self._lag), name="loop lag"),
+                group.create_task(watch_voices(self._listeners), name="slow voices"),
             ]
             try:
                 yield

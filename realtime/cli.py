@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import logging
 import os
+import shlex
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -66,6 +67,16 @@ def _parser() -> argparse.ArgumentParser:
 
 def _add_config(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("config", nargs="?", type=_path, help="a YAML file (default: built in)")
+    parser.add_argument(
+        "--config", dest="config_option", metavar="CONFIG", type=_path, help="likewise"
+    )
+
+
+def _config_of(options: argparse.Namespace) -> Path | None:
+    """Given as `--config CONFIG`, as `models fetch` takes it, or without the name."""
+    if options.config is not None and options.config_option is not None:
+        raise CommandError("give the configuration once: CONFIG or --config CONFIG", USAGE)
+    return options.config or options.config_option
 
 
 def _path(text: str) -> Path:
@@ -85,7 +96,7 @@ def _add_serve(parser: argparse.ArgumentParser) -> None:
 def _serve(options: argparse.Namespace) -> int:
     from realtime.commands.serve import serve
 
-    return serve(_with_options(load_settings(options.config), options.host, options.port))
+    return serve(_with_options(load_settings(_config_of(options)), options.host, options.port))
 
 
 def _with_options(settings: Settings, host: str | None = None, port: int | None = None) -> Settings:
@@ -186,14 +197,25 @@ def _models(options: argparse.Namespace) -> int:
             if (options.group is None) == (options.config is None):
                 raise CommandError("say what to fetch: a group, or --config CONFIG", USAGE)
             if options.group is not None:
+                _refuse_configuration(options.group)
                 return models.fetch_models(options.group)
             return models.fetch_models_for(load_settings(options.config))
+
+
+def _refuse_configuration(group: str) -> None:
+    """No group is called like a file."""
+    if Path(group).suffix in (".yaml", ".yml") or Path(group).expanduser().is_file():
+        raise CommandError(
+            f"{group} is no group but a configuration: run "
+            f"`parley models fetch --config {shlex.quote(group)}`",
+            USAGE,
+        )
 
 
 def _check(options: argparse.Namespace) -> int:
     from realtime.commands.check import check
 
-    return check(_with_options(load_settings(options.config)))
+    return check(_with_options(load_settings(_config_of(options))))
 
 
 VERBS = (

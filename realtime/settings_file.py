@@ -26,6 +26,8 @@ MAX_SHOWN_CHARACTERS = 80  # of a wrong value
 # what they say is never shown, for messages end in logs.
 SECRET_SETTINGS = frozenset({"key", "keys", "key_env", "keys_env"})
 
+YAML_WORDS = {None: "null", True: "true", False: "false"}
+
 KeyPath = tuple[str | int, ...]
 
 # What pydantic's errors of these types ask for, in the words of somebody who writes YAML.
@@ -41,6 +43,7 @@ WANTED = {
     "string_type": "text",
     "path_type": "a path",
     "tuple_type": "a list",
+    "dict_type": "a mapping of names to audio and transcript",  # of voices, the only one
     "model_type": "a section with settings of its own",
     "model_attributes_type": "a section with settings of its own",
     "invalid_key": "text as the name of a setting",
@@ -166,10 +169,8 @@ def _explain(document: _Document, details: ErrorDetails) -> tuple[int, str]:
         case "union_tag_invalid":
             tag = str(context["discriminator"]).strip("'")
             line = document.line_of((*path, tag))
-            return (
-                line,
-                f"'{field}.{tag}' is '{context['tag']}'; allowed: {context['expected_tags']}",
-            )
+            given = _given(details["input"], tag, context["tag"])
+            return line, f"'{field}.{tag}' is {given}; allowed: {context['expected_tags']}"
         case "value_error":
             return line, f"'{field}': {context['error']}"
         case _:
@@ -286,8 +287,15 @@ def _dotted(path: KeyPath) -> str:
     return ".".join(str(step) for step in path) or "the file"
 
 
+def _given(section: object, name: str, text: str) -> str:
+    """A wrong value as the file has it; text: as pydantic tells it."""
+    return _shown(section[name] if isinstance(section, dict) and name in section else text)
+
+
 def _shown(value: object) -> str:
-    text = repr(_without_secrets(value))
+    """As YAML writes what is no text."""
+    is_word = value is None or isinstance(value, bool)
+    text = YAML_WORDS[value] if is_word else repr(_without_secrets(value))
     return text if len(text) <= MAX_SHOWN_CHARACTERS else f"{text[:MAX_SHOWN_CHARACTERS]}..."
 
 

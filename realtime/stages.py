@@ -18,7 +18,7 @@ from pipelines.runtime.remote_stage import ProcessStage
 from pipelines.runtime.worker_options import WorkerOptions
 from pipelines.stages import factories
 from realtime.settings import Settings
-from realtime.stage_checks import check_gpus, check_models
+from realtime.stage_checks import check_gpus, check_models, check_voices
 from realtime.stage_settings import (
     Higgs,
     Llama,
@@ -36,7 +36,7 @@ from realtime.stage_settings import (
 FACTORIES = factories.__name__
 # A GPU model reads gigabytes, and compiles and captures what it runs, at its first start for long.
 # While it does, or waits for the device, Python may stand still for long without being stuck.
-ON_A_GPU = WorkerOptions(start_timeout_s=1800.0, hang_timeout_s=30.0, close_timeout_s=30.0)
+ON_A_GPU = WorkerOptions(start_timeout_s=1800.0, hang_timeout_s=25.0, close_timeout_s=30.0)
 # SGLang's engine waits a minute for processes of its own.
 SGLANG = replace(ON_A_GPU, close_timeout_s=80.0)
 # What of a choice is no matter of its stage's.
@@ -44,7 +44,7 @@ PLACEMENT = {"kind", "process"}
 
 
 class ConfiguredCascade(VoiceCascade):
-    """Looks for models and room on the GPUs before the first stage starts."""
+    """Looks for models, voices and room on the GPUs before the first stage starts."""
 
     def __init__(self, choices: Stages, *parts: Any) -> None:
         super().__init__(*parts)
@@ -52,6 +52,7 @@ class ConfiguredCascade(VoiceCascade):
 
     async def start(self, progress: Progress) -> None:
         await asyncio.to_thread(check_models, self._choices)
+        await asyncio.to_thread(check_voices, self._choices)
         await asyncio.to_thread(check_gpus, self._choices)
         await super().start(progress)
 

@@ -82,7 +82,7 @@ def test_what_a_stage_on_torch_needs_is_installed_once_its_gpu_is_seen(
     assert code == 0, said
     assert said[-1].startswith("[parley][serve][mine.yaml]")
     looked = "[python][-m][realtime.commands.gpus][mine.yaml]"
-    assert (said[0] == looked) == is_for_gpu
+    assert (said[0] == looked) == is_for_gpu and said.count(looked) == is_for_gpu
     assert any("[.[higgs,sglang]]" in line for line in said[1:]) == is_for_gpu
     assert not any(
         "[.[higgs,sglang]]" in line for line in make(checkout, "serve", "CONFIG=mine.yaml")[1]
@@ -97,6 +97,16 @@ def test_nothing_is_installed_for_a_gpu_that_is_missing(checkout: Path) -> None:
     assert code != 0
     assert said[0] == "[python][-m][realtime.commands.gpus][mine.yaml]"
     assert not any("pip" in line or "parley]" in line for line in said)
+
+
+def test_no_model_is_fetched_for_a_gpu_that_has_gone_since(checkout: Path) -> None:
+    (checkout / "mine.yaml").write_text("kind: higgs\n", encoding="utf-8")
+    assert make(checkout, "serve", "CONFIG=mine.yaml")[0] == 0
+    program = checkout / ".venv" / "bin" / "python"
+    program.write_text(f'{PROGRAM}case "$*" in *commands.gpus*) exit 1;; esac\n', encoding="utf-8")
+    code, said = make(checkout, "serve", "CONFIG=mine.yaml")
+    assert code != 0 and said[0] == "[python][-m][realtime.commands.gpus][mine.yaml]"
+    assert not any("[parley]" in line for line in said)
 
 
 def test_names_with_spaces_reach_the_programs_whole(checkout: Path) -> None:

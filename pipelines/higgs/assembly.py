@@ -140,12 +140,7 @@ def voice_around(
     device: str,
 ) -> HiggsVoice:
     """Any member's voice, around what draws its codes. Raises HiggsConfigError."""
-    sizes = codec.config
-    if (sizes.codebooks, sizes.codebook_size) != (audio.codebooks, audio.begin_code):
-        raise HiggsConfigError(
-            f"the codec has {sizes.codebooks} codebooks of {sizes.codebook_size} codes, the model "
-            f"draws {audio.codebooks} of {audio.begin_code}: they do not belong together"
-        )
+    check_pair(audio, codec.config)
     sounding: Codec
     if torch.device(device).type == "cuda":
         from pipelines.higgs.codec.cuda import CudaCodec
@@ -157,6 +152,15 @@ def voice_around(
     encoder = CodecEncoder(codec)
     lag_samples = sounding.lag_samples
     return HiggsVoice(engine, audio, member, script, size.positions, lag_samples, encoder)
+
+
+def check_pair(audio: AudioConfig, codec: CodecConfig) -> None:
+    """Whether the codec takes what the model draws. Raises HiggsConfigError."""
+    if (codec.codebooks, codec.codebook_size) != (audio.codebooks, audio.begin_code):
+        raise HiggsConfigError(
+            f"the codec has {codec.codebooks} codebooks of {codec.codebook_size} codes, the model "
+            f"draws {audio.codebooks} of {audio.begin_code}: they do not belong together"
+        )
 
 
 def load_v3(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -88,8 +89,8 @@ class HiggsConfig:
             kv_heads=count(text, "text_config", "num_key_value_heads"),
             head_dim=count(text, "text_config", "head_dim"),
             vocabulary_size=count(text, "text_config", "vocab_size"),
-            norm_epsilon=float(text.get("rms_norm_eps") or 1e-6),
-            rope_theta=float(text.get("rope_theta") or ROPE_THETA),
+            norm_epsilon=number(text, "text_config", "rms_norm_eps", 1e-6),
+            rope_theta=number(text, "text_config", "rope_theta", ROPE_THETA),
         )
         if backbone.query_heads % backbone.kv_heads:
             raise HiggsConfigError(
@@ -139,6 +140,16 @@ def section(content: Mapping[str, Any], name: str) -> Mapping[str, Any]:
     if not isinstance(found, Mapping):
         raise HiggsConfigError(f"{name} is missing")
     return found
+
+
+def number(section: Mapping[str, Any], name: str, field: str, default: float) -> float:
+    """A value above zero in the object called `name`; may be left out. Raises HiggsConfigError."""
+    value = section.get(field)
+    if value is None:
+        return default
+    if not isinstance(value, int | float) or isinstance(value, bool) or not 0 < value < math.inf:
+        raise HiggsConfigError(f"{name}.{field} is {value!r}, not a number above zero")
+    return float(value)
 
 
 def count(section: Mapping[str, Any], name: str, field: str) -> int:

@@ -151,7 +151,7 @@ def member_of(content: Mapping[str, Any]) -> Member:
     """The member whose checkpoint has this `config.json`. Raises HiggsConfigError."""
     architectures = content.get("architectures") or []
     for member in MEMBERS:
-        if any(name in architectures for name in member.architectures):
+        if isinstance(architectures, list) and set(architectures) & set(member.architectures):
             return member
     known = ", ".join(name for member in MEMBERS for name in member.architectures)
     raise HiggsConfigError(f"architectures is {architectures!r}; those that can be run: {known}")

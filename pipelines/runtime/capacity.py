@@ -41,6 +41,34 @@ class Rate:
         return self._sum * math.exp(-max(0.0, now_s - self._at_s) / WINDOW_S)
 
 
+class Listening:
+    """How much of a stream's sound has been heard, if it is played from when its first came.
+
+    What is made ahead of its hearing is not heard yet, and never will be after an abort: a voice
+    that is much faster than real time has one listener all the same.
+    """
+
+    def __init__(self) -> None:
+        self._since_s: float | None = None
+        self._made_s = 0.0
+        self._told_s = 0.0
+
+    def make(self, seconds: float, now_s: float) -> None:
+        """So much more sound has been made."""
+        if seconds > 0 and self._since_s is None:
+            self._since_s = now_s
+        self._made_s += seconds
+
+    def news_s(self, now_s: float, *, is_over: bool = False) -> float:
+        """What was heard since the last call. is_over: all is made, and it will be heard."""
+        if self._since_s is None:
+            return 0.0
+        heard_s = self._made_s if is_over else min(self._made_s, now_s - self._since_s)
+        news_s = max(0.0, heard_s - self._told_s)
+        self._told_s += news_s
+        return news_s
+
+
 class CapacityMeter:
     """Fed with every step; pure but for what it was fed. Not for several threads at once.
 
@@ -55,15 +83,20 @@ class CapacityMeter:
         self.slots = slots
         self.steps = Rate(now_s)
         self.audio = Rate(now_s)
+        self.heard = Rate(now_s)
         self._span = _Sums()
         # Decayed sums over spans, each weighted with its steps.
         self._all = _Sums()
         self._nn = self._nd = 0.0
 
-    def record(self, streams: int, audio_s: float, lasted_s: float, now_s: float) -> None:
-        """A step of so many streams has ended: how much audio it made, how long it lasted."""
+    def record(
+        self, streams: int, audio_s: float, heard_s: float, lasted_s: float, now_s: float
+    ) -> None:
+        """A step of so many streams has ended: how much audio it made, how much of all that was
+        made has been heard since the last one, and how long it lasted."""
         self.steps.add(1.0, now_s)
         self.audio.add(audio_s, now_s)
+        self.heard.add(heard_s, now_s)
         mean_s = self._all.lasted_s / self._all.steps if self._all.steps else 0.0
         self._span.add(1.0, streams, min(lasted_s, max(SPIKE_S, SPIKE_STEPS * mean_s)), audio_s)
         if self._span.lasted_s >= SPAN_S:
@@ -86,7 +119,7 @@ class CapacityMeter:
         full_s = base_s + slope_s * self.slots
         return Capacity(
             streams=min(float(self.slots), self._in_real_time(made_s, base_s, slope_s)),
-            delivers=self.audio.per_second(now_s),
+            delivers=self.heard.per_second(now_s),
             could_deliver=self.slots * made_s / full_s,
         )
 

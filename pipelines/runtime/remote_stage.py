@@ -36,6 +36,7 @@ from pipelines.runtime.worker_failures import (
     worker_not_started,
     worker_restarting,
 )
+from pipelines.runtime.worker_health import WorkerHealth
 from pipelines.runtime.worker_link import WorkerEnd, WorkerLink
 from pipelines.runtime.worker_options import WorkerOptions
 from pipelines.types import StageError
@@ -83,9 +84,8 @@ class ProcessStage(Generic[Request, In, Out]):
         self._numbers = itertools.count()  # never begun anew: late messages find nobody
         self._closed = False
         self._closing = asyncio.Event()
-        self._last_end = "is still loading"
         self._next_start_s = 0.0  # on the loop's clock
-        self._given_up: str | None = None
+        self._health = WorkerHealth(name, self._options.restart_wait_s)
         self.abort_latency = AbortLatency()
         self.restarts = 0
         self._told = Pong(None)  # the last of this worker, of the stage as it was there
@@ -103,7 +103,6 @@ class ProcessStage(Generic[Request, In, Out]):
     def stats(self) -> StageStats:
         """What the worker told last, a heartbeat ago at most; requests are those seen from here."""
         seen = plain_stats(self._name, self.active, self.abort_latency)
-        failure = self.failure
         return replace(
             self._told.stats or seen,
             name=seen.name,
@@ -114,21 +113,19 @@ class ProcessStage(Generic[Request, In, Out]):
             capacity=self.capacity,
             state=self._state,
             restarts=self.restarts,
-            failure=None if failure is None else failure.message,
+            failure=self.failure,
         )
 
     @property
     def _state(self) -> str:
-        if self._given_up is not None:
-            return "out_of_service"
-        if self._link is not None and self._link.is_serving:
-            return "serving"
-        return "loading" if self._load_s is None else "restarting"
+        link = self._link
+        is_serving = link is not None and link.is_serving
+        return self._health.state(is_serving, link is not None and link.is_silent)
 
     @property
     def capacity(self) -> Capacity | None:
         """As the worker measured it; nobody can be served once the stage is given up."""
-        if self._given_up is not None:
+        if self._health.is_given_up:
             return Capacity(0.0, 0.0, 0.0)
         return None if self._told.stats is None else self._told.stats.capacity
 
@@ -138,11 +135,12 @@ class ProcessStage(Generic[Request, In, Out]):
         return None if self._link is None else self._link.pid
 
     @property
-    def failure(self) -> StageError | None:
-        """Why the stage is out of service for good, if it is."""
-        if self._given_up is None:
+    def failure(self) -> str | None:
+        """Why the stage cannot serve, for whoever runs the server; None while it does, or is to be
+        back in a moment."""
+        if self._tasks is None:
             return None
-        return worker_given_up(self._name, self._given_up)
+        return self._health.failure(asyncio.get_running_loop().time())
 
     async def start(self, progress: Progress) -> None:
         """Start the worker and wait until its stage has loaded; what that raises passes through."""
@@ -187,8 +185,8 @@ class ProcessStage(Generic[Request, In, Out]):
         if self._closed:
             stream.end(stage_closed(self._name))
             return stream
-        if self._given_up is not None:
-            stream.end(worker_given_up(self._name, self._given_up))
+        if self._health.is_given_up:
+            stream.end(worker_given_up(self._name))
             return stream
         self._streams[stream.number] = stream
         stream.ticket.on_abort(lambda: self._on_abort(stream))
@@ -205,7 +203,7 @@ class ProcessStage(Generic[Request, In, Out]):
             await self._live(first, progress)
         except Exception as error:
             logger.exception("stage %s can no longer be served", self._name)
-            self._given_up = f"cannot be watched ({error!r})"
+            self._health.give_up(f"cannot be watched ({error!r})")
         finally:
             self._fail(lambda _: stage_closed(self._name))
             if not first.done():
@@ -220,7 +218,6 @@ class ProcessStage(Generic[Request, In, Out]):
                 self._start_message(),
                 self._options,
                 lambda message: self._receive(message, first, progress),
-                lambda: bool(self._streams),
             )
             end = await self._link.run()
             served_s = self._served_s(self._link)
@@ -233,7 +230,7 @@ class ProcessStage(Generic[Request, In, Out]):
             failed_starts = failed_starts + 1 if served_s is None else 0
             short_lives = 0 if (served_s or 0) >= self._options.stable_s else short_lives + 1
             self._bury(end, failed_starts)
-            if self._given_up is not None:
+            if self._health.is_given_up:
                 return
             await self._pause(short_lives)
             self.restarts += 1
@@ -261,19 +258,21 @@ class ProcessStage(Generic[Request, In, Out]):
 
     def _bury(self, end: WorkerEnd, failed_starts: int) -> None:
         """Fail the requests that the worker had, and, if it cannot even be started, all."""
-        self._last_end = end.cause
         self._told = Pong(None)
         logger.error("the process of stage %s %s", self._name, end.cause)
+        self._health.lose(end.cause, failed_starts, asyncio.get_running_loop().time())
         if failed_starts >= self._options.failed_starts:
             attempts = f"{failed_starts} attempts to restart it have failed"
-            self._given_up = f"{end.cause} ({attempts})"
+            self._health.give_up(f"{end.cause} ({attempts})")
             logger.error("stage %s is out of service: %s", self._name, attempts)
+
         # Each gets an error of its own: what is raised collects where it was raised.
-        self._fail(
-            lambda stream: (
-                worker_crashed(self._name, end.cause) if stream.attached else self.failure
-            )
-        )
+        def error_of(stream: RemoteStream[In, Out]) -> StageError | None:
+            if stream.attached:
+                return worker_crashed(self._name, end.cause)
+            return worker_given_up(self._name) if self._health.is_given_up else None
+
+        self._fail(error_of)
 
     async def _pause(self, short_lives: int) -> None:
         longest_s = self._options.longest_backoff_s
@@ -326,6 +325,7 @@ class ProcessStage(Generic[Request, In, Out]):
         if not first.done():
             first.set_result(None)
         assert self._link is not None and self._link.started_at_s is not None
+        self._health.serve()
         load_s = self._link.started_at_s - self._link.born_at_s
         self._load_s = min(load_s, self._load_s or load_s)
         for stream in list(self._streams.values()):
@@ -364,8 +364,7 @@ class ProcessStage(Generic[Request, In, Out]):
 
     def _give_up_waiting(self, stream: RemoteStream[In, Out]) -> None:
         if not stream.attached:
-            wait_s = self._options.restart_wait_s
-            self._reap(stream.number, worker_restarting(self._name, self._last_end, wait_s))
+            self._reap(stream.number, worker_restarting(self._name))
 
     def _fail(self, error_of: Callable[[RemoteStream[In, Out]], StageError | None]) -> None:
         for stream in list(self._streams.values()):

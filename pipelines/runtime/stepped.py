@@ -272,23 +272,32 @@ class SteppedStage(Generic[Request, In, Out]):
             for stream in batch.values():
                 self._fail(model, stream, error)
             return
-        self._measure(len(batch), results, began_s)
+        self._measure(len(batch), in_slots, results, began_s)
         for slot, result in results.items():
             if slot in in_slots:
                 self._deliver(model, in_slots[slot], result)
 
     def _measure(
-        self, streams: int, results: Mapping[int, SlotResult[Out]], began_s: float
+        self,
+        streams: int,
+        in_slots: Mapping[int, SteppedStream[Request, In, Out]],
+        results: Mapping[int, SlotResult[Out]],
+        began_s: float,
     ) -> None:
         if self._meter is None:
             return
-        audio_s = 0.0
-        if self._lead is not None:
-            weigh = self._lead.weigh
-            audio_s = sum(weigh(output) for result in results.values() for output in result.outputs)
         now_s = self._clock_s()
+        audio_s = heard_s = 0.0
+        if self._lead is not None:
+            for slot, stream in in_slots.items():
+                outputs = results[slot].outputs if slot in results else ()
+                made_s = sum(map(self._lead.weigh, outputs))
+                stream.listening.make(made_s, now_s)
+                audio_s += made_s
+                is_over = slot in results and stream.is_over(results[slot])
+                heard_s += stream.listening.news_s(now_s, is_over=is_over)
         with self._changed:
-            self._meter.record(streams, audio_s, now_s - began_s, now_s)
+            self._meter.record(streams, audio_s, heard_s, now_s - began_s, now_s)
 
     def _deliver(
         self,
@@ -302,12 +311,10 @@ class SteppedStage(Generic[Request, In, Out]):
         if result.error is not None:
             self._fail(model, stream, result.error)
             return
-        starved = result.state is SlotState.STARVED
-        is_over = starved and stream.fed_end and result.again_s is None
-        if result.state is SlotState.ENDED or is_over:
+        if stream.is_over(result):
             self._leave(model, stream)
             stream.end()
-        elif starved:
+        elif result.state is SlotState.STARVED:
             stream.starve(result.again_s)
         else:
             stream.go_on()

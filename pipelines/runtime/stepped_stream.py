@@ -6,9 +6,11 @@ from collections.abc import AsyncIterator, Callable
 from typing import Generic, TypeVar
 
 from pipelines.runtime.batch import Standing
+from pipelines.runtime.capacity import Listening
 from pipelines.runtime.failures import no_free_slot
 from pipelines.runtime.inbox import Inbox
 from pipelines.runtime.outlet import Outlet
+from pipelines.runtime.slots import SlotResult, SlotState
 from pipelines.runtime.ticket import StageRequest, Ticket
 from pipelines.types import StageError, Urgency
 
@@ -37,6 +39,7 @@ class SteppedStream(Generic[Request, In, Out]):
         self.has_sounded = False
         self.last_step = 0
         self.is_reaped = False  # nothing of it is left in the stage
+        self.listening = Listening()
         self._wake = wake
         self._clock_s = clock_s
         self._again_at_s: float | None = None  # when a starved slot has work again by itself
@@ -85,6 +88,12 @@ class SteppedStream(Generic[Request, In, Out]):
     @property
     def standing(self) -> Standing:
         return Standing(self.ticket.urgency, self.has_sounded, self.outlet.unread_s, self.last_step)
+
+    def is_over(self, result: SlotResult[Out]) -> bool:
+        """Whether nothing comes after this step of its slot."""
+        if result.state is SlotState.STARVED:
+            return self.fed_end and result.again_s is None
+        return result.state is SlotState.ENDED
 
     async def push(self, item: In) -> None:
         if await self.inbox.put(item):

@@ -45,6 +45,8 @@ EXIT_UNREADABLE = 2  # the server said what cannot be read: both are not of one 
 REAP_FIRST_S = 0.001  # how soon it is looked again whether an aborted request is gone
 REAP_LONGEST_S = 0.05  # doubled up to this, so that a stage that hangs costs nothing
 STDIN = 0
+LOG_FORMAT = "%(asctime)s %(levelname)s {stage}: %(message)s"  # the server's, and who says it
+CHATTY = "httpx"  # a line for every request to a model's own server
 
 logger = logging.getLogger(__name__)
 
@@ -135,9 +137,7 @@ class Worker:
     # ---- the stage ---------------------------------------------------------------------------
 
     async def _load(self, start: Start) -> None:
-        logging.basicConfig(
-            level=start.log_level, format=f"%(levelname)s {start.stage} %(name)s: %(message)s"
-        )
+        _begin_log(start)
         sys.path[:] = start.import_path
         self._output_window = start.output_window
         try:
@@ -225,6 +225,11 @@ class Worker:
         if self._dying:
             longer_s = min(2 * again_s, REAP_LONGEST_S)
             self._reaping = self._loop.call_later(again_s, self._reap, longer_s)
+
+
+def _begin_log(start: Start) -> None:
+    logging.basicConfig(level=start.log_level, format=LOG_FORMAT.format(stage=start.stage))
+    logging.getLogger(CHATTY).setLevel(max(start.log_level, logging.WARNING))
 
 
 def _build(start: Start) -> AnyStage:

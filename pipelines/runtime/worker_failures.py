@@ -35,19 +35,20 @@ def worker_crashed(stage: str, cause: str) -> StageError:
     )
 
 
-def worker_restarting(stage: str, cause: str, wait_s: float) -> StageError:
+def worker_restarting(stage: str) -> StageError:
+    """For clients: the causes, with the server's paths in them, are in its log."""
     return StageError(
         "worker_restarting",
-        f"The process of the {stage} stage {cause} and is not back within {wait_s:g} s: try again "
-        "in a while. The server's log tells how its restart goes.",
+        f"The {stage} stage is being restarted after a failure: try again in a moment.",
     )
 
 
-def worker_given_up(stage: str, cause: str) -> StageError:
+def worker_given_up(stage: str) -> StageError:
+    """For clients, as above."""
     return StageError(
         "worker_given_up",
-        f"The process of the {stage} stage {cause}. It is not started again, and the stage is out "
-        "of service: mend the cause, which is in the log, then restart the server.",
+        f"The {stage} stage is out of service, because its restart has failed time and again. The "
+        "server's log has the cause.",
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import shutil
+import logging
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import cast
@@ -23,9 +23,13 @@ from pipelines.runtime.messages import (
     ToWorker,
 )
 from pipelines.runtime.worker_failures import exit_of
-from pipelines.runtime.worker_folder import make_socket_folder
+from pipelines.runtime.worker_folder import SocketFolder
 from pipelines.runtime.worker_options import WorkerOptions
 from pipelines.runtime.worker_process import WorkerProcess
+
+SILENT_BEATS = 3  # in a row without an answer: one is late on any busy machine
+
+logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +46,6 @@ class WorkerLink:
     Each life has a socket of its own, so nothing that an earlier one said can still arrive.
 
     on_message: gets everything that the worker says, first of all `Started`.
-    is_busy: whether requests are open, so that a worker that is silent fails somebody.
     """
 
     def __init__(
@@ -50,20 +53,19 @@ class WorkerLink:
         start: Start,
         options: WorkerOptions,
         on_message: Callable[[FromWorker], None],
-        is_busy: Callable[[], bool],
     ) -> None:
         self._start = start
         self._options = options
         self._on_message = on_message
-        self._is_busy = is_busy
         self._loop = asyncio.get_running_loop()
         self._over: asyncio.Future[WorkerEnd] = self._loop.create_future()
         self._process: WorkerProcess | None = None
         self._channel: Channel | None = None
-        self._folder: str | None = None  # of the socket
+        self._folder: SocketFolder | None = None
         self._stopping = False
         self._heard = True  # since the last beat
         self._silent_beats = 0
+        self._awaited_beats = 0  # those of them in which somebody waited for the worker
         self._told_at_s = 0.0  # of its loading, as all times on the loop's clock
         self.born_at_s = self._loop.time()
         self.started_at_s: float | None = None
@@ -72,6 +74,11 @@ class WorkerLink:
     def is_serving(self) -> bool:
         """The stage has loaded, and nothing is known to be wrong with the process."""
         return self.started_at_s is not None and not self._over.done()
+
+    @property
+    def is_silent(self) -> bool:
+        """It has not answered for a while: perhaps it hangs."""
+        return self._silent_beats >= SILENT_BEATS
 
     @property
     def pid(self) -> int | None:
@@ -83,8 +90,8 @@ class WorkerLink:
         try:
             try:
                 context = zmq.Context()
-                self._folder = make_socket_folder()
-                self._spawn(context, f"ipc://{self._folder}/worker")
+                self._folder = SocketFolder()
+                self._spawn(context, f"ipc://{self._folder.path}/worker")
             except (OSError, zmq.ZMQError) as error:
                 return WorkerEnd(f"could not be made ({error})")
             return await self._watch()
@@ -106,9 +113,9 @@ class WorkerLink:
         )
 
     def _remove_folder(self) -> None:
-        folder, self._folder = self._folder, None
-        if folder is not None:
-            shutil.rmtree(folder, ignore_errors=True)
+        if self._folder is not None:
+            self._folder.remove()
+            self._folder = None
 
     def send(self, message: ToWorker) -> None:
         """Raises MessageError if the message cannot be sent as it is."""
@@ -120,7 +127,10 @@ class WorkerLink:
         self._stopping = True
         if self.started_at_s is not None:
             self.send(Close())
-            await self._ends_within(self._options.close_timeout_s)
+            timeout_s = self._options.close_timeout_s
+            await self._ends_within(timeout_s)
+            if not self._over.done():
+                logger.warning("stage %s was not closed within %g s", self._start.stage, timeout_s)
         self.kill()
 
     def kill(self) -> None:
@@ -149,11 +159,17 @@ class WorkerLink:
             self._silent_beats = 0
             self._heard = False
             self.send(Ping())
-        elif self._is_busy() and not self._stopping:
-            self._silent_beats += 1
-        if self._silent_beats * self._options.heartbeat_s >= self._options.hang_timeout_s:
-            silence_s = self._options.hang_timeout_s
-            self._settle(WorkerEnd(f"gave no sign of life for {silence_s:g} s and was killed"))
+            return
+        self._silent_beats += 1
+        # A stage that closes leaves the loop free, however long it takes, and so is heard. One that
+        # hangs while nobody waits is ended as well, or the next who comes would wait for it.
+        options = self._options
+        longest_s = options.close_silence_s if self._stopping else options.hang_timeout_s
+        if self._silent_beats * options.heartbeat_s >= longest_s:
+            end = WorkerEnd(f"gave no sign of life for {longest_s:g} s and was killed")
+            if self._stopping:
+                logger.warning("the process of stage %s %s", self._start.stage, end.cause)
+            self._settle(end)
 
     def _receive(self, message: object) -> None:
         self._heard = True

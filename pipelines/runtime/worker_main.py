@@ -32,6 +32,8 @@ def main() -> None:
     # then closes its workers. What a stage starts ignores both too, for they are inherited.
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.SIG_IGN)
+    if hasattr(signal, "pthread_sigmask"):  # the server held them back until here
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, (signal.SIGINT, signal.SIGTERM))
     endpoint, parent, _ = sys.argv[1:]  # the stage is for whoever lists processes
     die_with(int(parent))
     faulthandler.enable()

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import os
+import signal
 import subprocess
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Generator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 
 WORKER = "pipelines.runtime.worker_main"
@@ -34,11 +36,12 @@ class WorkerProcess:
         worker when the thread that made it ends, so it must be the loop's own."""
         self._on_exit = on_exit
         self._told = False
-        self._process = subprocess.Popen(
-            [sys.executable, "-m", WORKER, endpoint, str(os.getpid()), stage],
-            stdin=subprocess.PIPE,
-            env=_environment(environment),
-        )
+        with _signals_held():
+            self._process = subprocess.Popen(
+                [sys.executable, "-m", WORKER, endpoint, str(os.getpid()), stage],
+                stdin=subprocess.PIPE,
+                env=_environment(environment),
+            )
         self._loop = asyncio.get_running_loop()
         self._timer: asyncio.TimerHandle | None = None
         self._descriptor = _watched(self._process.pid)
@@ -81,6 +84,20 @@ class WorkerProcess:
             self._loop.remove_reader(self._descriptor)
             os.close(self._descriptor)
             self._descriptor = None
+
+
+@contextmanager
+def _signals_held() -> Generator[None]:
+    """Hold back those that end a server: a worker that is born meanwhile holds them back as well,
+    until it has said that it ignores them."""
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGINT, signal.SIGTERM))
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _watched(pid: int) -> int | None:

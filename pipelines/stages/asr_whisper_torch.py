@@ -16,12 +16,13 @@ from pipelines.stages.whisper_stage import (
     WhisperStage,
 )
 from pipelines.types import HEARING_RATE_HZ, StageError
+from pipelines.weights import cure_of_folder
 
 MISSING = (
     "The recogniser needs PyTorch and transformers, which are not installed here ({cause}): "
     "install the extra `higgs` (`pip install -e '.[higgs]'`), or choose another recogniser."
 )
-CURE = "correct stages.recogniser.model, or fetch it anew with `parley models fetch`"
+SETTING = "stages.recogniser.model"
 
 
 class TorchWhisperRecogniser(WhisperStage):
@@ -70,17 +71,30 @@ def _load(folder: Path, device: str) -> WhisperModel:
         raise StageError("asr_failed", MISSING.format(cause=error)) from error
     try:
         return WhisperModel(TorchEngine(folder, device))
-    except WhisperCheckpointError as error:
-        raise StageError(
-            "asr_model_refused", f"{folder} is no Whisper checkpoint: {error}; {CURE}."
-        ) from error
-    except FileNotFoundError as error:
-        raise StageError(
-            "asr_model_missing", f"The recogniser {folder} lacks {error.filename}: {CURE}."
-        ) from error
+    except (WhisperCheckpointError, FileNotFoundError) as error:
+        raise _refused(folder, error) from error
     except (RuntimeError, AssertionError) as error:  # the latter of a PyTorch without CUDA
         raise StageError(
             "asr_failed",
             f"The recogniser in {folder} could not be loaded on {device}: {error}. Where memory is "
             "short, raise stages.recogniser.memory_share; without a GPU, set its device to cpu.",
         ) from error
+
+
+def inspect_recogniser(folder: Path) -> None:
+    """What can be known of a model before a weight is read. Raises StageError, ImportError."""
+    from pipelines.stages.whisper_checkpoint import WhisperCheckpointError, inspect_checkpoint
+
+    try:
+        inspect_checkpoint(folder)
+    except (WhisperCheckpointError, OSError) as error:
+        raise _refused(folder, error) from error
+
+
+def _refused(folder: Path, error: Exception) -> StageError:
+    cure = cure_of_folder(folder, SETTING)
+    if isinstance(error, FileNotFoundError):
+        return StageError(
+            "asr_model_missing", f"The recogniser {folder} lacks {error.filename}: {cure}."
+        )
+    return StageError("asr_model_refused", f"{folder} is no Whisper checkpoint: {error}; {cure}.")

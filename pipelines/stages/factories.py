@@ -140,7 +140,8 @@ def create_higgs(
     auto: cuda if it is there. On a GPU this process is held to its share of it, from when it loads.
     """
     require_packages("higgs")
-    from pipelines.stages.tts_higgs import HiggsSpeaker, HiggsSpeakerOptions, VoiceFile
+    from pipelines.stages.higgs_voices import VoiceFile
+    from pipelines.stages.tts_higgs import HiggsSpeaker, HiggsSpeakerOptions
 
     return HiggsSpeaker(
         HiggsSpeakerOptions(

@@ -8,33 +8,22 @@ from pathlib import Path
 import torch
 
 from pipelines.higgs.assembly import HiggsVoice, Size, warm_up
-from pipelines.higgs.checkpoint.loading import CheckpointError
 from pipelines.higgs.cloning.recording import ReferenceRefused
-from pipelines.higgs.cloning.reference import ReferenceEncoder, ReferenceRequest
-from pipelines.higgs.codec.weights import CodecWeightsError
-from pipelines.higgs.config import HiggsConfigError
+from pipelines.higgs.cloning.reference import ReferenceEncoder
 from pipelines.higgs.loading import load_voice
 from pipelines.higgs.reply.sequence import SequenceTooLong, check_preamble
 from pipelines.higgs.rows import Sampling
 from pipelines.higgs.text.prompt import Preamble
-from pipelines.higgs.text.tokenizer import HiggsTokenizerError
 from pipelines.ports import Progress
 from pipelines.runtime.lead import SPEAKER_LEAD
 from pipelines.runtime.stepped import SteppedStage
+from pipelines.stages.higgs_inspection import refusals
 from pipelines.stages.higgs_model import HiggsModel
+from pipelines.stages.higgs_voices import VoiceFile, voice_refused, voice_too_long
 from pipelines.stages.torch_device import choose_device, claim_device
 from pipelines.types import SpeakRequest, SpeechDelta, StageError
 
 MADE_UP_VOICE = "default"  # the one that the model speaks with where it is given none
-
-
-@dataclass(frozen=True, slots=True)
-class VoiceFile:
-    """A voice to speak with: a few seconds of it, and what is said there."""
-
-    name: str
-    audio: Path
-    transcript: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,22 +76,13 @@ def load_model(options: HiggsSpeakerOptions, progress: Progress) -> HiggsModel:
 
 
 def _load(options: HiggsSpeakerOptions, place: str, progress: Progress) -> HiggsModel:
-    try:
+    with refusals(options.model):
         voice = load_voice(
             options.model,
             size=Size(options.slots, options.positions, len(options.voices)),
             device=place,
             progress=progress,
         )
-    except (HiggsConfigError, CheckpointError, CodecWeightsError, HiggsTokenizerError) as error:
-        message = f"The voice model {options.model}: {error}"
-        raise StageError("tts_model_refused", message) from error
-    except FileNotFoundError as error:
-        raise StageError(
-            "tts_model_missing",
-            f"The voice model {options.model} lacks {error.filename}: fetch it with "
-            "`parley models fetch`, or correct stages.speaker.model.",
-        ) from error
     codec = voice.encoder
     encoder = ReferenceEncoder(codec.encode, codec.config, str(options.model))
     preambles = {}
@@ -122,9 +102,11 @@ def _load(options: HiggsSpeakerOptions, place: str, progress: Progress) -> Higgs
 
 def _preamble(voice: HiggsVoice, encoder: ReferenceEncoder, file: VoiceFile) -> Preamble:
     try:
-        reference = encoder.refer(ReferenceRequest(path=file.audio, transcript=file.transcript))
+        reference = encoder.refer(file.request)
         preamble = voice.preamble(reference.codes, reference.transcript)
         check_preamble(len(preamble.items), voice.positions)
         return preamble
-    except (ReferenceRefused, SequenceTooLong) as error:
-        raise StageError("tts_voice_refused", f"The voice {file.name!r}: {error}") from error
+    except ReferenceRefused as error:
+        raise voice_refused(file, error) from error
+    except SequenceTooLong as error:
+        raise voice_too_long(file, str(error)) from error

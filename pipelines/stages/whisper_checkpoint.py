@@ -9,13 +9,15 @@ from typing import Any
 
 import torch
 from safetensors import SafetensorError
-from transformers import WhisperForConditionalGeneration
+from transformers import WhisperConfig, WhisperForConditionalGeneration
 
+from pipelines.higgs.checkpoint.shards import CheckpointError, Shards
 from pipelines.stages.whisper_vocabulary import Vocabulary, VocabularyError
 
 CONFIG = "config.json"
 GENERATION = "generation_config.json"
 NEEDED = ("startoftranscript", "transcribe", "notimestamps")
+INNER = "model."  # the network without its last layer
 MULTILINGUAL_TOKENS = 51_865  # what has fewer knows English alone
 
 
@@ -36,10 +38,8 @@ class WhisperCheckpoint:
 
 def load_checkpoint(folder: Path, device: str, dtype: torch.dtype) -> WhisperCheckpoint:
     """Blocking. Raises WhisperCheckpointError, FileNotFoundError; RuntimeError without memory."""
-    config = _read(folder / CONFIG)
-    if (kind := config.get("model_type")) != "whisper":
-        raise WhisperCheckpointError(f"{CONFIG} describes a model of type {kind!r}, not 'whisper'")
-    generation = _read(folder / GENERATION) if (folder / GENERATION).is_file() else {}
+    config = _config(folder)
+    generation = _generation(folder)
     vocabulary = _vocabulary(folder)
     network: Any = _network(folder, dtype)
     tokens = int(network.config.vocab_size)
@@ -50,6 +50,48 @@ def load_checkpoint(folder: Path, device: str, dtype: torch.dtype) -> WhisperChe
         suppressed=_tokens("suppress_tokens", tokens, generation, config),
         suppressed_first=_tokens("begin_suppress_tokens", tokens, generation, config),
     )
+
+
+def inspect_checkpoint(folder: Path) -> None:
+    """What can be known before a weight is read. Raises as `load_checkpoint` does."""
+    config = _config(folder)
+    _generation(folder)
+    vocabulary = _vocabulary(folder)
+    try:
+        with torch.device("meta"):
+            network = WhisperForConditionalGeneration(WhisperConfig.from_dict(config))
+    except Exception as error:  # the library raises nothing narrower
+        raise WhisperCheckpointError(f"{CONFIG} cannot be used: {error}") from error
+    if vocabulary.end >= network.config.vocab_size:
+        raise WhisperCheckpointError(
+            f"its tokenizer has {vocabulary.end} tokens of text, its weights "
+            f"{network.config.vocab_size} tokens"
+        )
+    try:
+        shards = Shards.of_folder(folder)
+        headers = shards.headers(shards.names)
+    except CheckpointError as error:
+        raise WhisperCheckpointError(f"its weights cannot be loaded: {error}") from error
+    # The last layer is the embedding once more, and files may leave out the outermost name.
+    found = {name.removeprefix(INNER): header.shape for name, header in headers.items()}
+    lacking = [
+        INNER + name
+        for name, place in network.model.named_parameters()
+        if found.get(name) != tuple(place.shape)
+    ]
+    if lacking:
+        raise WhisperCheckpointError(_lacks(lacking))
+
+
+def _config(folder: Path) -> dict[str, Any]:
+    config = _read(folder / CONFIG)
+    if (kind := config.get("model_type")) != "whisper":
+        raise WhisperCheckpointError(f"{CONFIG} describes a model of type {kind!r}, not 'whisper'")
+    return config
+
+
+def _generation(folder: Path) -> dict[str, Any]:
+    return _read(folder / GENERATION) if (folder / GENERATION).is_file() else {}
 
 
 def _network(folder: Path, dtype: torch.dtype) -> WhisperForConditionalGeneration:
@@ -67,9 +109,13 @@ def _network(folder: Path, dtype: torch.dtype) -> WhisperForConditionalGeneratio
     # What is missing would be made up.
     missing = sorted({*told["missing_keys"], *(str(key) for key in told["mismatched_keys"])})
     if missing:
-        more = "" if len(missing) == 1 else f" and {len(missing) - 1} more"
-        raise WhisperCheckpointError(f"its weights lack {missing[0]}{more}")
+        raise WhisperCheckpointError(_lacks(missing))
     return network
+
+
+def _lacks(missing: list[str]) -> str:
+    more = "" if len(missing) == 1 else f" and {len(missing) - 1} more"
+    return f"its weights lack {missing[0]}{more}, or have it in another shape"
 
 
 def _vocabulary(folder: Path) -> Vocabulary:

@@ -15,6 +15,7 @@ from pipelines.weights.local_store import (
 )
 from pipelines.weights.repository import (
     Repository,
+    cure_of_folder,
     folder_of,
     repository_of,
     resolve_model,
@@ -30,6 +31,7 @@ __all__ = [
     "Repository",
     "Row",
     "WeightsError",
+    "cure_of_folder",
     "fetch",
     "fetch_files",
     "fetch_repository",

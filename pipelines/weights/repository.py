@@ -165,6 +165,14 @@ def cure_of(repository: Repository) -> str:
     )
 
 
+def cure_of_folder(folder: Path, setting: str) -> str:
+    """What mends a model that cannot be loaded; goes on from a colon. setting: that names it."""
+    if folder.absolute().is_relative_to(store().absolute()):
+        fetch = f"delete {folder} and run `parley models fetch --config CONFIG`"
+        return f"{fetch}, or correct {setting}"
+    return f"correct {setting}, or put a whole checkpoint there"
+
+
 def by_hand(repository: Repository) -> str:
     """What to put where; goes on from a comma."""
     size = "" if repository.size_bytes is None else f"; {repository.size_bytes / 1e9:.1f} GB"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
 
 import httpx
@@ -13,29 +14,40 @@ from realtime.commands.listening import bind, require_keys
 from realtime.commands.models import missing_files, remedy
 from realtime.commands.tls import load_tls
 from realtime.settings import Settings
-from realtime.stage_checks import check_gpus, missing_models, missing_packages
-from realtime.stage_settings import Higgs, OpenAIWriter, Piper
+from realtime.stage_checks import (
+    check_gpus,
+    look_into_models,
+    missing_models,
+    missing_packages,
+    voice_problems,
+)
+from realtime.stage_settings import Higgs, OpenAIWriter, Piper, Stages
 
 REACH_TIMEOUT_S = 5.0  # a server that answers later is no use in a conversation
 
 
 def check(settings: Settings) -> int:
     """Prints a line per thing looked at; 1 if anything stands in the way."""
-    findings = [*_find_models(settings), _find_port(settings), _find_writer(settings)]
+    inside = look_into_models(settings.stages)
+    findings = [*_find_models(settings, inside.problems)]
+    findings += [_find_port(settings), _find_writer(settings)]
     findings += [(False, f"packages: {line}") for line in missing_packages(settings.stages)]
     findings += _find_gpus(settings)
     if isinstance(settings.stages.speaker, Higgs):
-        findings.append(_find_voices(settings.stages.speaker))
+        findings += _find_voices(settings.stages.speaker, settings.stages)
     if settings.server.record_dir is not None:
         findings.append(_find_record_folder(settings.server.record_dir))
     for is_good, line in findings:
         print(f"{'ok ' if is_good else 'NO '} {line}")
+    for line in inside.unseen:
+        print(f"note models: {line}")
     _note_voice(settings)
     return OK if all(is_good for is_good, _ in findings) else FAILED
 
 
-def _find_models(settings: Settings) -> list[tuple[bool, str]]:
-    problems = missing_models(settings.stages)
+def _find_models(settings: Settings, inside: Sequence[str]) -> list[tuple[bool, str]]:
+    """inside: what is wrong within those that are there."""
+    problems = [*missing_models(settings.stages), *inside]
     missing = missing_files(settings)
     if missing:
         names = ", ".join(file.path for file in missing)
@@ -86,15 +98,11 @@ def _find_gpus(settings: Settings) -> list[tuple[bool, str]]:
     return []
 
 
-def _find_voices(speaker: Higgs) -> tuple[bool, str]:
-    missing = [
-        f"{name} ({voice.audio})"
-        for name, voice in speaker.voices.items()
-        if not voice.audio.expanduser().is_file()
-    ]
-    if missing:
-        return False, f"voices: there is no such file: {', '.join(missing)}; correct the path"
-    return True, f"voices: {', '.join(speaker.voice_names)}"
+def _find_voices(speaker: Higgs, stages: Stages) -> list[tuple[bool, str]]:
+    problems = voice_problems(stages)
+    if problems:
+        return [(False, f"voices: {problem}") for problem in problems]
+    return [(True, f"voices: {', '.join(speaker.voice_names)}")]
 
 
 def _find_record_folder(folder: Path) -> tuple[bool, str]:

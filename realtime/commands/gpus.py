@@ -12,7 +12,9 @@ from pipelines.types import StageError
 from realtime.commands.errors import CommandError
 from realtime.settings import Settings
 from realtime.settings_file import SettingsError, load_settings
-from realtime.stage_checks import check_gpus
+from realtime.stage_checks import check_gpus, sees_gpus
+
+NO_GPU = "no GPU is seen here; what is fetched can be used where one is"
 
 
 def require_gpus(settings: Settings) -> None:
@@ -21,6 +23,15 @@ def require_gpus(settings: Settings) -> None:
         check_gpus(settings.stages)
     except StageError as error:
         raise CommandError(error.message) from error
+
+
+def note_gpus(settings: Settings) -> None:
+    """Prints what keeps a configuration from being served here, for who may serve it elsewhere."""
+    try:
+        check_gpus(settings.stages)
+    except StageError as error:
+        for line in error.message.splitlines() if sees_gpus() else [NO_GPU]:
+            print(f"note: {line}", flush=True)
 
 
 def main() -> None:

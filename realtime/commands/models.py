@@ -32,7 +32,7 @@ from pipelines.weights.catalogue import (
 from pipelines.weights.local_store import state_of
 from pipelines.weights.repository import KNOWN, problem_of
 from realtime.commands.errors import FAILED, OK, USAGE, CommandError
-from realtime.commands.gpus import require_gpus
+from realtime.commands.gpus import note_gpus
 from realtime.settings import Settings
 from realtime.stage_settings import Llama, Piper, Silero, SmartTurn, Whisper, reads_weights
 
@@ -73,13 +73,13 @@ def fetch_models(group: str) -> int:
 def fetch_models_for(settings: Settings) -> int:
     """Fetch what a configuration needs and the store lacks; silent if nothing.
 
-    Models for a GPU are not fetched where it is missing: they are gigabytes. One that cannot be
-    fetched does not keep the others from being fetched, or from being named.
+    Models for a GPU are fetched where there is none too: the store may be that of other machines.
+    One that cannot be fetched does not keep the others from being fetched, or from being named.
     """
     missing = missing_files(settings)
     repositories = _lacking_repositories(settings)
     if repositories:
-        require_gpus(settings)
+        note_gpus(settings)
     problems: list[str] = []
     try:
         if missing:
@@ -98,12 +98,14 @@ def fetch_models_for(settings: Settings) -> int:
 
 
 def verify_models(group: str | None) -> int:
-    """Hash every file of one group, or of all groups of which something is there.
+    """Hash every file of one group, or of all groups and folders of which something is there.
 
     A store without any model is not in order: CommandError names what fills it.
     """
-    present = {row.group for row in status() if row.state is not FileState.MISSING}
-    if group is None and not present:
+    rows = status()
+    present = {row.group for row in rows if row.state is not FileState.MISSING}
+    folders = [repository for repository in KNOWN.values() if repository.folder.is_dir()]
+    if group is None and not present and not folders:
         raise CommandError(
             f"no model lies in the store {store()}: run `parley models fetch {DEFAULT_GROUP}`"
         )
@@ -115,10 +117,22 @@ def verify_models(group: str | None) -> int:
         ]
     except ValueError as error:
         raise CommandError(str(error), USAGE) from error
+    absent = 0
+    if group is None:
+        problems += [
+            f"The model {repository.name} in {repository.folder} is not as it should be: {problem}"
+            for repository in folders
+            if (problem := problem_of(repository.folder, hashes=True)) is not None
+        ]
+        absent = sum(row.state is FileState.MISSING and row.group not in present for row in rows)
+        absent += len(KNOWN) - len(folders)
     for problem in problems:
         print(problem)
     if not problems:
-        print("every file is as it should be")
+        there = "that is there " if absent else ""
+        print(f"every file {there}is as it should be")
+    if absent:
+        print(f"{absent} of those that are known are not there: `parley models list` names them")
     return FAILED if problems else OK
 
 

@@ -26,6 +26,7 @@ from realtime.commands.listening import bind, describe_admission, require_keys
 from realtime.commands.tls import load_tls
 from realtime.http.request_protocol import RequestProtocol
 from realtime.settings import Server, Settings
+from realtime.stage_checks import check_packages
 from realtime.transports.socket_protocol import SocketProtocol
 
 BYTES_PER_MIB = 2**20
@@ -46,6 +47,7 @@ CLOSE_TIMEOUT_S = 3  # for connections that are still open when the conversation
 def serve(settings: Settings) -> int:
     """Runs the server until SIGTERM or SIGINT. Raises CommandError if it cannot start."""
     require_keys(settings.server)
+    _require_packages(settings)
     tls = load_tls(settings.server)
     listener = bind(settings.server.host, settings.server.port)
     with listener, asyncio.Runner(loop_factory=_new_loop) as runner:
@@ -59,6 +61,14 @@ def serve(settings: Settings) -> int:
     if app.failure is not None:
         raise CommandError(app.failure)
     return OK
+
+
+def _require_packages(settings: Settings) -> None:
+    """Those of every stage, before the first model is loaded. Raises CommandError."""
+    try:
+        check_packages(settings.stages)
+    except StageError as error:
+        raise CommandError(error.message) from error
 
 
 def _new_loop() -> asyncio.AbstractEventLoop:

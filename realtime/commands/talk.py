@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,9 +17,16 @@ from realtime.commands.errors import FAILED, OK, USAGE, CommandError
 from realtime.commands.microphone import open_headset
 from realtime.commands.playback import Playback
 from realtime.commands.turns import Step, Turn, TurnLog, last_voiced_sample
-from realtime.commands.wire_client import WIRE_RATE_HZ, Pcm, WireClient, open_client
+from realtime.commands.wire_client import (
+    WIRE_RATE_HZ,
+    ConversationEnded,
+    Pcm,
+    WireClient,
+    open_client,
+)
 
 QUIET_MS = 1500  # nothing happens for so long: the conversation is over
+ENDED = "the server ended the conversation"
 ANSWER_LIMIT_MS = 120_000  # no answer takes longer than this, spoken to its end
 
 
@@ -79,7 +87,7 @@ async def _talk(options: TalkOptions, spoken: Pcm | None) -> bool:
             await conversation.run(options)
         finally:
             conversation.report()
-            if options.out is not None:
+            if options.out is not None and conversation.playback.segments:
                 soundfile.write(options.out, conversation.playback.render(begin_ms), WIRE_RATE_HZ)
                 print(f"reply written to {options.out}")
         return conversation.has_failed
@@ -92,6 +100,7 @@ class _Conversation:
         self._spoken = spoken
         self._log = TurnLog(self.playback, self._speech_end_ms)
         self._is_answered = asyncio.Event()
+        self._is_admitted = False
         self._flush_speaker = lambda: None
         self._play = lambda _pcm: None
 
@@ -99,7 +108,10 @@ class _Conversation:
         try:
             async with asyncio.TaskGroup() as group:
                 listening = group.create_task(self._listen())
-                await self._speak(options)
+                try:
+                    await self._speak(options)
+                except ConversationEnded:
+                    await listening  # what came before the end says more than the end
                 listening.cancel()
         except* CommandError as failures:
             raise failures.exceptions[0] from None
@@ -152,9 +164,11 @@ class _Conversation:
         return not is_waiting and not is_playing and now_ms - self._log.last_event_ms > QUIET_MS
 
     async def _listen(self) -> None:
-        async for at_ms, event in self._client.received():
+        async for at_ms, event in self._events():
             self._log.observe(at_ms, event)
             match event["type"]:
+                case "session.created":
+                    self._is_admitted = True
                 case "input_audio_buffer.speech_started":
                     await self._stop_playing(at_ms)
                 case "response.output_audio.delta":
@@ -164,12 +178,27 @@ class _Conversation:
                 case "response.done":
                     self._print_reply(event["response"])
                     self._is_answered.set()
+                case "error" if not self._is_admitted:
+                    raise CommandError(self._log.errors[-1])  # the closing says the same again
                 case "error":
                     print(f"error: {self._log.errors[-1]}", flush=True)
                     self._is_answered.set()
                 case _:
                     pass
-        raise CommandError("the server ended the conversation")
+        raise CommandError(ENDED)
+
+    async def _events(self) -> AsyncIterator[tuple[float, dict[str, Any]]]:
+        """As they are received; an ending that the last of them explained is not explained again.
+
+        Raises CommandError.
+        """
+        explained = False
+        try:
+            async for at_ms, event in self._client.received():
+                explained = event["type"] == "error"
+                yield at_ms, event
+        except ConversationEnded as ending:
+            raise (CommandError(ENDED) if explained else ending) from ending
 
     async def _stop_playing(self, at_ms: float) -> None:
         self._flush_speaker()
@@ -199,7 +228,7 @@ class _Conversation:
         self._log.complete_sounds()
         for number, turn in enumerate(self._log.turns, start=1):
             print(describe(number, turn))
-        if not self._log.turns and self._spoken is not None:
+        if not self._log.turns and self._spoken is not None and self._is_admitted:
             print("the server heard no speech")
 
 

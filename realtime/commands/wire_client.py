@@ -33,6 +33,10 @@ DEFAULT_URL = f"ws://127.0.0.1:8000{ENDPOINT_PATH}"
 Pcm = npt.NDArray[np.int16]
 
 
+class ConversationEnded(CommandError):
+    """The connection is closed; the message says why."""
+
+
 class WireClient:
     """One conversation. `received` and `spoken_at_ms` share the clock of `now_ms`."""
 
@@ -159,10 +163,10 @@ def _distrust(url: str, error: ssl.SSLError) -> str:
     return f"{why}: name the file of the authority that signed it, or its own, in $SSL_CERT_FILE"
 
 
-def _ended(closed: ConnectionClosed) -> CommandError:
+def _ended(closed: ConnectionClosed) -> ConversationEnded:
     frame = closed.rcvd
     reason = f"{frame.code} {frame.reason}".strip() if frame else "the connection was lost"
-    return CommandError(f"the server ended the conversation: {reason}")
+    return ConversationEnded(f"the server ended the conversation: {reason}")
 
 
 def _refusal(url: str, error: InvalidStatus, key: str | None) -> str:

@@ -22,13 +22,13 @@ def create_routes(
     failure: Callable[[], str | None] = lambda: None,
 ) -> APIRouter:
     """model: the language model's name. live: what runs now, for `/health`. failure: why a server
-    that was ready can serve no more."""
+    that was ready cannot serve, for good or at present."""
     router = APIRouter()
 
     @router.get("/health")
     async def health(request: Request) -> JSONResponse:
         """200 once everything is loaded; 503 before, with what is loading, while stopping, and
-        once a stage is out of service, with the reason."""
+        while a stage cannot serve, with the reason."""
         try:
             gate.admit_reader(request.headers)
         except Denied as denied:

@@ -29,9 +29,10 @@ class Headroom:
     def has_room(self, capacity: Capacity | None, sessions: int, new: int) -> bool:
         """sessions: that live. new: of these, those that have lived for less than `NEW_S`.
 
-        Where nothing was measured there is room; an empty server always has some.
+        Where nothing was measured there is room; an empty server always has some, and so has one
+        that could speak to all of them at once.
         """
-        if capacity is None or not sessions:
+        if capacity is None or sessions + 1 <= max(1.0, capacity.streams):
             self._is_spent = False
             return True
         expected = capacity.delivers + SHARE * (new + 1)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from dataclasses import replace
 
 import numpy as np
@@ -51,13 +52,21 @@ from realtime.session.effects import (
 )
 from realtime.session.items import Item, PartKind, Role
 from realtime.session.notices import (
+    ErrorRaised,
     ItemAdded,
     ItemRetrieved,
     Notice,
     SessionCreated,
     SessionUpdated,
+    TranscriptionFailed,
 )
+from realtime.session.speaking import NO_FIRST_OUTPUT, STALLED
+from realtime.session.turns import TRANSCRIPT_LATE
 
+log = logging.getLogger(__name__)
+
+# What the machine gives up itself; of what a stage reports, whoever called it has told the log.
+_LATE = (NO_FIRST_OUTPUT, STALLED, TRANSCRIPT_LATE)
 _AUDIO_PARTS = (PartKind.INPUT_AUDIO, PartKind.OUTPUT_AUDIO)
 _NOTHING = np.zeros(0, dtype=np.int16)
 _FILED_TURNS = 8  # a turn is recognised soon after it has become an item, or never
@@ -174,6 +183,11 @@ class Performer:
             case ItemRetrieved(item):
                 self._outlet.tell_retrieved(item, self._clips(item))
                 return
+            case (
+                ErrorRaised(code=code, message=message)
+                | TranscriptionFailed(code=code, message=message)
+            ) if code in _LATE:
+                log.warning("%s: %s: %s", self._label, code, message)
             case _:
                 pass
         self._outlet.tell(notice)

@@ -11,6 +11,7 @@ from pipelines.ports import Capacity
 from realtime.observe.metrics import Count, Metrics
 from realtime.runtime.headroom import NEW_S, Headroom
 from realtime.runtime.parking import Parking
+from realtime.runtime.refusals import RefusalLog, ServerFull, StageUnavailable
 from realtime.runtime.session import SessionRuntime
 
 log = logging.getLogger(__name__)
@@ -19,15 +20,12 @@ _FAREWELL_WAIT_S = 1.0  # for the last events and the close of sessions whose ti
 _CANCEL_WAIT_S = 10.0  # for the cleanup of sessions that had to be ended by force
 
 
-class ServerFull(Exception):
-    """No room for another session, or the server is shutting down. The text is for the user."""
-
-
 class Registry:
     """`limit`: how many sessions may live at once, parked ones included.
 
     parking: the tokens with which lost clients come back to them. capacity: of the stages, as far
-    as it was measured. failure: why no conversation is possible any more. now_s: monotone.
+    as it was measured. failure: why no conversation is possible at present, for the user. now_s:
+    monotone.
     """
 
     def __init__(
@@ -49,6 +47,7 @@ class Registry:
         self._is_draining = False
         self.parking = Parking()
         self._changed = asyncio.Event()
+        self._refusals = RefusalLog(now_s)
 
     @property
     def count(self) -> int:
@@ -69,16 +68,24 @@ class Registry:
 
     def check_room(self) -> None:
         """Raises ServerFull. May be asked before a connection is accepted."""
+        refusal = self._refusal()
+        if refusal is not None:
+            raise self.refuse(refusal)
+
+    def refuse(self, refusal: ServerFull) -> ServerFull:
+        """Count a refusal and tell the log of it; the same comes back, to be raised."""
+        self._metrics.add(Count.SESSIONS_REFUSED)
+        self._refusals.tell(refusal)
+        return refusal
+
+    def _refusal(self) -> ServerFull | None:
         if self._is_draining:
-            self._metrics.add(Count.SESSIONS_REFUSED)
-            raise ServerFull("The server is shutting down. Connect again in a moment.")
+            return ServerFull("The server is shutting down. Connect again in a moment.")
         failure = self._failure()
         if failure is not None:
-            self._metrics.add(Count.SESSIONS_REFUSED)
-            raise ServerFull(failure)
+            return StageUnavailable(failure)
         if len(self._sessions) >= self._limit:
-            self._metrics.add(Count.SESSIONS_REFUSED)
-            raise ServerFull(
+            return ServerFull(
                 f"All {self._limit} sessions of this server are in use. Try again later, or raise "
                 "the limit in its configuration."
             )
@@ -86,12 +93,12 @@ class Registry:
         new = sum(began_s > since_s for began_s in self._began_s.values())
         capacity = self._capacity()
         if capacity is not None and not self._headroom.has_room(capacity, self.count, new):
-            self._metrics.add(Count.SESSIONS_REFUSED)
-            raise ServerFull(
+            return ServerFull(
                 "The voice of this server has as many listeners as it can serve in real time, "
                 f"about {_count(capacity.streams)}. Try again in a moment, or give it a faster "
                 "device."
             )
+        return None
 
     async def host(self, session: SessionRuntime) -> None:
         """Run one session in the calling task. Raises ServerFull before it begins.

@@ -10,7 +10,7 @@ from starlette.websockets import WebSocket, WebSocketDisconnect
 from realtime.http.answers import UNAUTHORISED_HEADERS, error_response
 from realtime.protocol.encode import Encoder
 from realtime.runtime.parking import Parking, SessionOver
-from realtime.runtime.registry import ServerFull
+from realtime.runtime.refusals import ServerFull
 from realtime.runtime.transport import Transport, TransportClosed
 from realtime.session.notices import ErrorRaised
 from realtime.transports.handshake import Admission, Door, Refusal
@@ -106,7 +106,7 @@ async def _welcome(socket: WebSocket, admission: Admission | Refusal, reception:
         await reception.converse(transport, admission)
     except ServerFull as full:
         # After the upgrade, for a browser shows its page no answer before it.
-        error = ErrorRaised("server_error", "too_many_sessions", str(full))
+        error = ErrorRaised("server_error", full.code, str(full))
         await _send_away(transport, error, CLOSE_TRY_LATER)
 
 

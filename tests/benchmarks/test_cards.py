@@ -16,7 +16,9 @@ from realtime.stage_settings import Higgs, Scripted, SGLang, Stages
 # with its standard input.
 PARENT = """
 import subprocess, sys
-child = subprocess.Popen([sys.executable, "-c", "input()", %r, "tts"], stdin=sys.stdin)
+child = subprocess.Popen(
+    [sys.executable, "-c", "print(flush=True); input()", %r, "tts"], stdin=sys.stdin
+)
 print(child.pid, flush=True)
 child.wait()
 """
@@ -32,7 +34,8 @@ def parent_and_child() -> Iterator[tuple[int, int]]:
         text=True,
     ) as parent:
         assert parent.stdout is not None and parent.stdin is not None
-        yield parent.pid, int(parent.stdout.readline())
+        said = {parent.stdout.readline().strip() for _ in range(2)}  # the child runs, too
+        yield parent.pid, int(max(said))
         parent.stdin.write("\n")
 
 

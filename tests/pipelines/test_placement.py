@@ -84,7 +84,7 @@ def test_a_model_that_fits_no_share_needs_a_larger_gpu(part: float | None) -> No
     ("gpu", "count", "told"),
     [
         (1, 1, "placed on GPU 1, but there is only GPU 0: change stages.tts.gpu"),
-        (4, 4, "only GPUs 0 to 3"),
+        (4, 4, "there are only GPUs 0 to 3"),
         (-1, 2, "placed on GPU -1"),
         (0, 0, "no GPU can be seen here: look at `nvidia-smi`"),
     ],

@@ -19,6 +19,7 @@ from pipelines.weights.repository import (
     LISTING,
     SINGLE,
     Repository,
+    cure_of_folder,
     problem_of,
     repository_of,
     weight_bytes,
@@ -295,3 +296,13 @@ def test_a_store_that_cannot_be_written_is_named(
     monkeypatch.setenv("PARLEY_MODELS", str(tmp_path / "file" / "store"))
     with pytest.raises(FetchFailed, match="set PARLEY_MODELS"):
         fetch_repository(REPOSITORY, ignore)
+
+
+def test_a_folder_of_the_users_own_is_not_fetched_anew(models: Path, tmp_path: Path) -> None:
+    own = cure_of_folder(tmp_path / "own", "stages.speaker.model")
+    assert own == "correct stages.speaker.model, or put a whole checkpoint there"
+    folder = models / "maker" / "voice"
+    assert cure_of_folder(folder, "stages.speaker.model") == (
+        f"delete {folder} and run `parley models fetch --config CONFIG`, or correct "
+        "stages.speaker.model"
+    )

@@ -11,9 +11,10 @@ import pytest
 from pipelines.ports import Progress
 from pipelines.weights.catalogue import ModelFile
 from realtime.cli import main
-from realtime.commands import models
+from realtime.commands import models, serve
 from realtime.commands.errors import CommandError
 from realtime.commands.microphone import open_headset
+from realtime.settings import Settings
 
 
 def run(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str, str]:
@@ -169,3 +170,39 @@ def test_a_remote_writer_needs_no_language_model_in_the_store(
     assert code == 0 and said.startswith(f"{len(fetched)} files fetched")
     assert any(path.startswith("asr/") for path in fetched)
     assert not any(path.startswith("llm/") for path in fetched)
+
+
+def test_a_configuration_may_be_named_as_fetch_names_it(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = tmp_path / "mine.yaml"
+    names = ("detector", "judge", "recogniser", "writer", "speaker")
+    stages = ", ".join(f"{name}: {{kind: scripted}}" for name in names)
+    config.write_text(f"server: {{port: 0}}\nstages: {{{stages}}}\n", "utf-8")
+    served: list[Settings] = []
+    monkeypatch.setattr(serve, "serve", lambda settings: served.append(settings) or 0)
+    for given in ((str(config),), ("--config", str(config))):
+        code, said, _ = run(capsys, "check", *given)
+        assert code == 0 and "port: 0 of" in said
+        assert run(capsys, "serve", *given)[0] == 0
+    assert [settings.server.port for settings in served] == [0, 0]
+    for verb in ("check", "serve"):
+        code, _, said = run(capsys, verb, str(config), "--config", str(config))
+        assert code == 2
+        assert said == "parley: give the configuration once: CONFIG or --config CONFIG"
+
+
+def test_a_configuration_in_the_place_of_a_group_is_told(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    plain = tmp_path / "my settings"
+    plain.touch()
+    for name, quoted in (("mine.yaml", "mine.yaml"), (str(plain), f"'{plain}'")):
+        code, _, said = run(capsys, "models", "fetch", name)
+        assert code == 2
+        assert said == (
+            f"parley: {name} is no group but a configuration: run "
+            f"`parley models fetch --config {quoted}`"
+        )
+    code, _, said = run(capsys, "models", "fetch", "embeded")
+    assert code == 2 and "no model group 'embeded'" in said

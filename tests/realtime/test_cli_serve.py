@@ -30,10 +30,12 @@ PATIENCE_S = 30
 class Running:
     """A server process with scripted stages; llm_url: of a writer that takes the place of one."""
 
-    def __init__(self, folder: Path, llm_url: str = "", drain_ms: int = 5000) -> None:
+    def __init__(
+        self, folder: Path, llm_url: str = "", drain_ms: int = 5000, max_sessions: int = 16
+    ) -> None:
         config = folder / "config.yaml"
         scripted = (ROOT / "configs" / "scripted.yaml").read_text(encoding="utf-8")
-        server = f"{{record_dir: {folder}, drain_ms: {drain_ms}}}"
+        server = f"{{record_dir: {folder}, drain_ms: {drain_ms}, max_sessions: {max_sessions}}}"
         config.write_text(f"{scripted}\nserver: {server}\n", encoding="utf-8")
         self.folder = folder
         self.process = subprocess.Popen(
@@ -141,6 +143,30 @@ def test_a_reply_that_failed_fails_the_command(
         running.kill()
     assert code == 1
     assert "[failed: " in capsys.readouterr().out
+
+
+def test_a_refused_session_is_told_once_and_writes_nothing(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    running = Running(tmp_path, max_sessions=1)
+    heard = tmp_path / "heard.wav"
+
+    async def talk_while_it_is_full() -> int:
+        async with connect(running.socket_url) as socket:
+            await socket.recv()
+            arguments = ["talk", "--text", "good day", "--url", running.socket_url]
+            return await asyncio.to_thread(main, [*arguments, "--out", str(heard)])
+
+    try:
+        code = asyncio.run(talk_while_it_is_full())
+    finally:
+        running.kill()
+    said = capsys.readouterr()
+    assert code == 1
+    assert said.out in ("", "you:   good day\n")  # typed before the refusal comes
+    [line] = said.err.splitlines()
+    assert line.startswith("parley: ") and line.endswith(".") and "1 " in line, line
+    assert not heard.exists()
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])

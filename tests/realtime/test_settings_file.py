@@ -85,6 +85,10 @@ def test_an_empty_file_is_the_defaults(tmp_path: Path) -> None:
         ("a: !!python/object/apply:os.getcwd []\n", ":1: not valid YAML: could not determine"),
         ("a: &loop [*loop]\n", ":1: an alias of its own parent"),
         ("- a\n", ":1: 'the file' is ['a']; allowed: a section with settings"),
+        ("server: null\n", ":1: 'server' is null; allowed: a section with settings of its own"),
+        ("server:\n  port: null\n", ":2: 'server.port' is null; allowed: a whole number"),
+        ("session:\n  voice: true\n", ":2: 'session.voice' is true; allowed: text"),
+        ("stages:\n  writer:\n    kind: null\n", ":3: 'stages.writer.kind' is null; allowed: '"),
         ("1: 2\n", ":1: '1' is 1; allowed: text as the name of a setting"),
     ],
 )

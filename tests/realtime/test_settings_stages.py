@@ -53,6 +53,12 @@ def stages(folder: Path, text: str) -> Stages:
         (f"{HIGGS}    memory_share: 1.5\n", ":4: 'stages.speaker.memory_share' is 1.5; allowed: 1"),
         (f"{HIGGS}    slots: none\n", ":4: 'stages.speaker.slots' is 'none'; allowed: a whole"),
         (
+            f"{HIGGS}    voices: [anna.wav]\n",
+            ":4: 'stages.speaker.voices' is ['anna.wav']; allowed: a mapping of names to audio and "
+            "transcript",
+        ),
+        (f"{HIGGS}    voices: null\n", ":4: 'stages.speaker.voices' is null; allowed: a mapping"),
+        (
             f"{HIGGS}    voices:\n      anna: anna.wav\n",
             ":5: 'stages.speaker.voices.anna' is 'anna.wav'; allowed: a section with settings",
         ),
@@ -186,6 +192,23 @@ def test_shares_that_do_not_fit_together_are_named(
     apart = chosen.model_copy(update={"speaker": Higgs(kind="higgs", gpu=1)})
     assert problems(apart, 80 * GIB, 80 * GIB) == []
     assert "there is only GPU 0" in problems(apart, 80 * GIB)[0]
+
+
+def test_shares_of_more_than_a_card_are_wrong_without_any_card(empty_store: Path) -> None:
+    chosen = Stages(
+        recogniser=WhisperTorch(kind="whisper_torch", memory_share=0.6),
+        speaker=Higgs(kind="higgs", memory_share=0.5),
+    )
+    [problem] = problems(chosen)
+    assert problem == (
+        "GPU 0 is promised more than once: 0.6 (recogniser) + 0.5 (speaker) = 1.1 of its memory. "
+        "Together they may be 1: lower stages.recogniser.memory_share or "
+        "stages.speaker.memory_share."
+    )
+    ears = WhisperTorch(kind="whisper_torch", memory_share=0.5)
+    assert problems(chosen.model_copy(update={"recogniser": ears})) == []
+    undeclared = Stages(recogniser=WhisperTorch(kind="whisper_torch"), speaker=Higgs(kind="higgs"))
+    assert problems(undeclared) == [], "on the CPU they share nothing"
 
 
 def test_where_no_stage_needs_a_gpu_none_is_looked_for(monkeypatch: pytest.MonkeyPatch) -> None:

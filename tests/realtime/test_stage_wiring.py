@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from pipelines.fakes.hearing import FakeRecogniser
+from pipelines.reply import ReplyTiming
 from pipelines.runtime.remote_stage import ProcessStage
 from pipelines.stages import factories, torch_device
 from pipelines.stages.llm_sglang_engine import CLOSE_TIMEOUT_S
@@ -78,7 +79,7 @@ def test_a_gpu_stage_has_the_time_that_it_needs() -> None:
     writer = parts(writer=SGLang(kind="sglang", memory_share=0.4))["writer"]
     assert writer._options.close_timeout_s > CLOSE_TIMEOUT_S
     speaker = parts(speaker=Higgs(kind="higgs"))["speaker"]
-    assert speaker._options.hang_timeout_s >= 30
+    assert 20 <= speaker._options.hang_timeout_s < ReplyTiming().stall_timeout_ms / 1000
 
 
 def test_an_inline_voice_touches_no_gpu_before_the_gpus_are_checked(
@@ -172,3 +173,18 @@ def test_nothing_starts_where_a_model_is_missing(
             await cascade.start(lambda line: None)
 
     asyncio.run(main())
+
+
+def test_nothing_starts_where_a_recording_of_a_voice_cannot_be_used(tmp_path: Path) -> None:
+    model = put(tmp_path / "voice")
+    voices = {"anna": VoiceSample(audio=tmp_path / "anna.wav")}
+    chosen = Higgs(kind="higgs", model=str(model), device="cpu", voices=voices)
+    cascade = create_cascade(Settings(stages=Stages(**QUIET, writer=SCRIPTED, speaker=chosen)))
+    told: list[str] = []
+
+    async def main() -> None:
+        with pytest.raises(StageError, match=rf"voices\.anna\.audio: there is no file {tmp_path}"):
+            await cascade.start(told.append)
+
+    asyncio.run(main())
+    assert told == []

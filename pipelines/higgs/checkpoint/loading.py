@@ -33,13 +33,19 @@ def load(
     or damaged, or tensors are missing, unknown, or of another shape or kind than config.json says.
     """
     progress("voice: checking the checkpoint")
+    config, shards = inspect(folder)
+    parameters = empty_parameters(config, device, dtype)
+    fill(shards, places(config, parameters), progress)
+    return config, parameters
+
+
+def inspect(folder: Path) -> tuple[HiggsConfig, Shards]:
+    """What `load` looks at before it reads a weight. Raises as it does."""
     config = HiggsConfig.of_folder(folder)
     shards = Shards.of_folder(folder)
     # No text is ever drawn, so a text head is not used; nor is an audio head that is tied.
     check(folder, shards, shapes(config), unused=(CODEC_PREFIX, HEAD_PREFIX))
-    parameters = empty_parameters(config, device, dtype)
-    fill(shards, places(config, parameters), progress)
-    return config, parameters
+    return config, shards
 
 
 def codec_tensors(folder: Path) -> dict[str, Tensor]:
@@ -48,10 +54,22 @@ def codec_tensors(folder: Path) -> dict[str, Tensor]:
     Raises CheckpointError, also where the checkpoint has no codec.
     """
     shards = Shards.of_folder(folder)
+    read = shards.read(_codec_names(folder, shards))
+    return {name.removeprefix(CODEC_PREFIX): tensor for _, name, tensor in read}
+
+
+def codec_shapes(folder: Path) -> dict[str, tuple[int, ...]]:
+    """The shapes of `codec_tensors`, from headers alone. Raises as it does."""
+    shards = Shards.of_folder(folder)
+    headers = shards.headers(_codec_names(folder, shards))
+    return {name.removeprefix(CODEC_PREFIX): header.shape for name, header in headers.items()}
+
+
+def _codec_names(folder: Path, shards: Shards) -> list[str]:
     names = [name for name in shards.names if name.startswith(CODEC_PREFIX)]
     if not names:
         raise CheckpointError(f"{folder} holds no codec: no tensor is called {CODEC_PREFIX}...")
-    return {name.removeprefix(CODEC_PREFIX): tensor for _, name, tensor in shards.read(names)}
+    return names
 
 
 def check(

@@ -94,13 +94,11 @@ def listed(names: list[str]) -> str:
 
 def _opened(path: Path) -> Any:
     if not path.is_file():
-        raise CheckpointError(f"{path} is missing: fetch the checkpoint again")
+        raise CheckpointError(f"{path} is missing")
     try:
         return safe_open(path, framework="pt", device="cpu")
     except (SafetensorError, OSError) as error:
-        raise CheckpointError(
-            f"{path} is damaged or cut off ({error}): fetch the checkpoint again"
-        ) from error
+        raise CheckpointError(f"{path} is damaged or cut off ({error})") from error
 
 
 def _read_index(path: Path) -> dict[str, str]:

@@ -14,9 +14,11 @@ import numpy as np
 from pipelines.higgs.cloning.cache import CacheLimits, ReferenceCache
 from pipelines.higgs.cloning.recording import (
     LARGEST_BYTES,
+    LARGEST_MIB,
     LONGEST_MS,
     ReferenceRefused,
     read_recording,
+    read_recording_file,
 )
 from pipelines.higgs.codec.config import CodecConfig
 from pipelines.higgs.config import FRAMES_PER_S
@@ -104,14 +106,10 @@ class ReferenceEncoder:
         """A file that has changed since is read again."""
         try:
             state = path.stat()
-            if state.st_size > LARGEST_BYTES:
-                raise ReferenceRefused(
-                    "path", f"{path} has {state.st_size} bytes, where {LARGEST_BYTES} are allowed"
-                )
-            key = (path.resolve(), state.st_mtime_ns, state.st_size)
-            return self._sounds.get(key, lambda: _kept(read_recording(path.read_bytes(), "path")))
-        except OSError as error:
-            raise ReferenceRefused("path", f"{path} cannot be read: {error.strerror}") from error
+        except OSError:
+            return read_recording_file(path, "path")  # which says what is wrong with it
+        key = (path.resolve(), state.st_mtime_ns, state.st_size)
+        return self._sounds.get(key, lambda: _kept(read_recording_file(path, "path")))
 
     def _of_data(self, data: bytes, field: str) -> Samples:
         key = hashlib.blake2b(data, digest_size=16).digest()
@@ -148,7 +146,7 @@ class ReferenceEncoder:
 def _from_base64(text: str) -> bytes:
     content = text.partition(",")[2] if text.startswith("data:") else text
     if len(content) > LARGEST_BYTES * 4 // 3 + 4:
-        raise ReferenceRefused("base64", f"more than {LARGEST_BYTES} bytes")
+        raise ReferenceRefused("base64", f"more than {LARGEST_MIB} MiB; cut it to 5 to 15 s")
     try:
         return base64.b64decode("".join(content.split()), validate=True)
     except (binascii.Error, ValueError) as error:

@@ -18,6 +18,10 @@ SEMANTIC_RATE_HZ = 16_000  # HuBERT hears at this rate
 SEMANTIC_STEP_SAMPLES = 320  # HuBERT makes a feature each 20 ms
 SEMANTIC_FRAME_STEPS = FRAME_SAMPLES * SEMANTIC_RATE_HZ // CODEC_RATE_HZ // SEMANTIC_STEP_SAMPLES
 
+SEMANTIC_FIELD_SAMPLES = 400  # what one feature is made of
+# Half of the field less the step, so that a second has 50 features and not 49.
+SEMANTIC_PAD_SAMPLES = 160
+
 SECTION = "codec_config"  # of a checkpoint's config.json
 
 
@@ -78,6 +82,13 @@ class CodecConfig:
     def decoder_channels(self, level: int) -> int:
         """Channels behind `level` strides of the acoustic decoder."""
         return self.decoder_width >> level
+
+
+def frame_count(samples: int) -> int:
+    """How many frames the codec makes of so many samples at 24 kHz, a second or more."""
+    heard = -(-samples * SEMANTIC_RATE_HZ // CODEC_RATE_HZ) + 2 * SEMANTIC_PAD_SAMPLES
+    features = (heard - SEMANTIC_FIELD_SAMPLES) // SEMANTIC_STEP_SAMPLES + 1
+    return -(-features // SEMANTIC_FRAME_STEPS)
 
 
 def tiny_codec_config() -> CodecConfig:

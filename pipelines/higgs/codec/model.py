@@ -16,12 +16,13 @@ from torch import Tensor, nn
 from transformers import DacConfig, HubertConfig, HubertModel
 from transformers.models.dac.modeling_dac import DacDecoder, DacEncoder
 
-from pipelines.higgs.codec.config import SEMANTIC_FRAME_STEPS, CodecConfig
+from pipelines.higgs.codec.config import (
+    SEMANTIC_FRAME_STEPS,
+    SEMANTIC_PAD_SAMPLES,
+    CodecConfig,
+)
 from pipelines.higgs.codec.resample import to_semantic_rate
 from pipelines.higgs.config import CODEC_RATE_HZ, FRAME_SAMPLES
-
-# Half of HuBERT's receptive field less its step, so that a second has 50 features and not 49.
-SEMANTIC_PAD_SAMPLES = 160
 
 
 class CodecModel(nn.Module):

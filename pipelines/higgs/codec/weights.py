@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 import numpy as np
 import torch
@@ -36,31 +36,45 @@ def load_codec(tensors: Mapping[str, Tensor], config: CodecConfig | None = None)
 
     Tensors of the training-only parts are passed over. Raises CodecWeightsError.
     """
+    model = _outline(config or CodecConfig())
+    _check({name: tuple(tensor.shape) for name, tensor in tensors.items()}, model)
+    ready = {name: _weight(tensors, name) for name in model.state_dict()}
+    model.load_state_dict(ready, assign=True)
+    return model.requires_grad_(False)
+
+
+def check_codec(shapes: Mapping[str, tuple[int, ...]], config: CodecConfig) -> None:
+    """Whether tensors of these shapes, by name, make the codec. Raises CodecWeightsError."""
+    _check(shapes, _outline(config))
+
+
+def _outline(config: CodecConfig) -> CodecModel:
+    """The codec without memory for its weights."""
     with torch.device("meta"):
-        model = CodecModel(config or CodecConfig())
+        return CodecModel(config)
+
+
+def _check(shapes: Mapping[str, tuple[int, ...]], model: CodecModel) -> None:
     wanted = model.state_dict()
-    found = {name: _weight(tensors, name) for name in wanted}
-    missing = [name for name, tensor in found.items() if tensor is None]
+    sources = {name: _sources(shapes, name) for name in wanted}
+    missing = [name for name, found in sources.items() if not found]
     if missing:
         shown = ", ".join(missing[:NAMES_SHOWN])
         raise CodecWeightsError(
             f"the checkpoint lacks {len(missing)} of the codec's {len(wanted)} tensors: {shown}"
             + (", ..." if len(missing) > NAMES_SHOWN else "")
         )
-    ready = {name: tensor for name, tensor in found.items() if tensor is not None}
-    for name, tensor in ready.items():
-        if tensor.shape != wanted[name].shape:
+    for name, found in sources.items():
+        shape, whole = shapes[found[-1]], tuple(wanted[name].shape)  # a direction has it too
+        if shape != whole:
             raise CodecWeightsError(
-                f"the codec's {name} has shape {list(tensor.shape)}, not {list(wanted[name].shape)}"
+                f"the codec's {name} has shape {list(shape)}, not {list(whole)}"
             )
-    model.load_state_dict(ready, assign=True)
-    return model.requires_grad_(False)
 
 
 def random_codec(config: CodecConfig, seed: int = 0) -> CodecModel:
     """A codec whose random weights give sound of about full scale: for tests and measurements."""
-    with torch.device("meta"):
-        model = CodecModel(config)
+    model = _outline(config)
     generator = torch.Generator().manual_seed(seed)
     random = {
         name: _random_tensor(name, tensor.shape, generator)
@@ -97,17 +111,25 @@ class CodecEncoder:
             return self._model.encode(heard.to(self._device)).cpu().numpy().astype(np.int32)
 
 
-def _weight(tensors: Mapping[str, Tensor], name: str) -> Tensor | None:
-    """The tensor of that name in float32, put together where it is stored weight-normed."""
-    if name in tensors:
-        return tensors[name].to(torch.float32)
+def _sources(stored: Collection[str], name: str) -> tuple[str, ...]:
+    """The stored tensors that a weight is made of: itself, or length and direction, or none."""
+    if name in stored:
+        return (name,)
     stem = name.removesuffix("weight")
     for length, direction in LENGTH_AND_DIRECTION:
-        if stem + length in tensors and stem + direction in tensors:
-            g, v = (tensors[stem + part].to(torch.float32) for part in (length, direction))
-            over = [axis for axis in range(v.dim()) if g.shape[axis] == 1]
-            return v * (g / torch.linalg.vector_norm(v, dim=over, keepdim=True))
-    return None
+        if stem + length in stored and stem + direction in stored:
+            return stem + length, stem + direction
+    return ()
+
+
+def _weight(tensors: Mapping[str, Tensor], name: str) -> Tensor:
+    """The tensor of that name in float32, put together where it is stored weight-normed."""
+    parts = [tensors[source].to(torch.float32) for source in _sources(tensors.keys(), name)]
+    if len(parts) == 1:
+        return parts[0]
+    g, v = parts
+    over = [axis for axis in range(v.dim()) if g.shape[axis] == 1]
+    return v * (g / torch.linalg.vector_norm(v, dim=over, keepdim=True))
 
 
 def _random_tensor(name: str, shape: torch.Size, generator: torch.Generator) -> Tensor:

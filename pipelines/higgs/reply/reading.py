@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from pipelines.higgs.member import Member
@@ -17,6 +17,7 @@ from pipelines.higgs.text.vocabulary import CONTROL_TAGS
 
 # A chunk is spoken in one breath: some twenty seconds, of the 82 that the model can do at once.
 CHUNK_CHARS = 300
+LEAST_CHARS = 8  # shorter lines are spoken as they are, whatever room there is
 WIDE_CHARS = 4
 
 # Where a speaker pauses, the longest pauses first. Marks of scripts without spaces need none behind
@@ -44,20 +45,32 @@ class Reading:
         self._default = CONTROL_TAGS.get(tag) if tag in member.abilities.controls else None
         self._active = ActiveTags()
 
-    def lines(self, text: str) -> Iterator[Line]:
-        """The text that was pushed, in lines; joined they are the text."""
-        controls = self._member.abilities.controls
-        for piece in pieces(text, CHUNK_CHARS):
-            obeyed = CONTROL_TAG.sub(lambda tag: tag[0] if tag[0] in controls else " ", piece)
-            directed = direct(obeyed, self._active, self._default)
-            self._active = directed.active
-            if not directed.text:
-                yield Line(piece, None)
+    def lines(self, text: str, fits: Callable[[TextChunk], bool]) -> Iterator[Line]:
+        """The text that was pushed, in lines; joined they are the text.
+
+        fits: whether a slot has room for a chunk; what has too little is cut further.
+        """
+        return self._cut(text, CHUNK_CHARS, fits)
+
+    def _cut(self, text: str, most_chars: int, fits: Callable[[TextChunk], bool]) -> Iterator[Line]:
+        for piece in pieces(text, most_chars):
+            before = self._active
+            line = self._line(piece)
+            if line.chunk is None or most_chars <= LEAST_CHARS or fits(line.chunk):
+                yield line
                 continue
-            rows = min(row_limit(directed.text), self._member.row_limit)
-            yield Line(
-                piece, TextChunk(self._script.chunk(directed.text), rows, self._script.closing)
-            )
+            self._active = before
+            yield from self._cut(piece, most_chars // 2, fits)
+
+    def _line(self, text: str) -> Line:
+        controls = self._member.abilities.controls
+        obeyed = CONTROL_TAG.sub(lambda tag: tag[0] if tag[0] in controls else " ", text)
+        directed = direct(obeyed, self._active, self._default)
+        self._active = directed.active
+        if not directed.text:
+            return Line(text, None)
+        rows = min(row_limit(directed.text), self._member.row_limit)
+        return Line(text, TextChunk(self._script.chunk(directed.text), rows, self._script.closing))
 
 
 def pieces(text: str, most_chars: int) -> Iterator[str]:

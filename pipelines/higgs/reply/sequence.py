@@ -45,10 +45,11 @@ class SequenceTooLong(ValueError):
 
 def check_preamble(rows: int, positions: int) -> None:
     """Raises SequenceTooLong if a preamble of so many rows leaves no room for speech."""
-    if rows + 2 * MIN_ROWS > positions:
+    least = rows + 2 * MIN_ROWS
+    if least > positions:
         raise SequenceTooLong(
-            f"the voice's reference takes {rows} of {positions} positions, which leaves no room "
-            "for speech: shorten the reference, or raise the positions"
+            f"of {positions} positions the voice's reference takes {rows}, and its speech needs "
+            f"{2 * MIN_ROWS}: raise the positions to {least} or more, or shorten the reference"
         )
 
 
@@ -88,6 +89,11 @@ class Sequence:
         self._rebuilds = 0
 
     # ---- text --------------------------------------------------------------------------------
+
+    def has_room_for(self, chunk: TextChunk) -> bool:
+        """Whether a chunk and what its speech is likely to take fit behind the preamble."""
+        rows = len(chunk.items) + self._wanted(chunk)
+        return len(self._preamble) + rows <= self._positions
 
     def append(self, chunk: TextChunk) -> None:
         """Raises SequenceTooLong if the text alone does not fit behind the preamble."""
@@ -290,14 +296,17 @@ class Sequence:
         chunk = self._texts.popleft()
         self._chunk += 1
         start = self._position + len(self._pending) + len(chunk.items)
-        # Limits are generous: half of one is more than most speech takes.
-        wanted = max(MIN_ROWS, chunk.row_limit // 2) + self._tail(chunk)
-        if self._spoken and start + wanted > self._positions:
+        if self._spoken and start + self._wanted(chunk) > self._positions:
             self._rebuild(chunk)
         self._pending.extend(chunk.items)
         start = self._position + len(self._pending)
         row_limit = min(chunk.row_limit, self._positions - start - self._tail(chunk))
         self._current = ChunkSpeech(chunk, self._audio, self._stray_code, start, row_limit)
+
+    def _wanted(self, chunk: TextChunk) -> int:
+        """How many positions to have for a chunk's speech: limits are generous, and half of one is
+        more than most speech takes."""
+        return max(MIN_ROWS, chunk.row_limit // 2) + self._tail(chunk)
 
     def _tail(self, chunk: TextChunk) -> int:
         """How many positions a chunk's last rows and its closing may take behind its row limit."""

@@ -111,7 +111,7 @@ class SpeechStream:
 
     def push(self, text: str) -> None:
         """Raises StageError where a piece of it cannot fit."""
-        for line in self._reading.lines(text):
+        for line in self._reading.lines(text, self.sequence.has_room_for):
             start, self._pushed_chars = self._pushed_chars, self._pushed_chars + len(line.text)
             if line.chunk is None:
                 continue

@@ -30,18 +30,23 @@ def load(
     or damaged, or tensors are missing, unknown, or of another shape or kind than config.json says.
     """
     progress("voice: checking the checkpoint")
+    config, names, shards = inspect(folder)
+    parameters = empty_parameters(config, device, dtype)
+    fill(shards, _in_parts(places(config, parameters, names), names, shards), progress)
+    return config, parameters
+
+
+def inspect(folder: Path) -> tuple[V2Config, TensorNames, Shards]:
+    """What `load` looks at before it reads a weight. Raises as it does."""
     content = read_config(folder)
     config = V2Config.of(content)
     names = PUBLISHED if "text_config" in content else CONVERTED
     shards = Shards.of_folder(folder)
-    outline = _in_parts(
-        places(config, empty_parameters(config, "meta", dtype), names), names, shards
-    )
+    without_memory = empty_parameters(config, "meta", torch.bfloat16)
+    outline = _in_parts(places(config, without_memory, names), names, shards)
     shapes = {name: tuple(place.shape) for name, place in outline.items()}
     check(folder, shards, shapes, names.unused)
-    parameters = empty_parameters(config, device, dtype)
-    fill(shards, _in_parts(places(config, parameters, names), names, shards), progress)
-    return config, parameters
+    return config, names, shards
 
 
 def codec_tensors(folder: Path) -> dict[str, Tensor]:
@@ -52,6 +57,12 @@ def codec_tensors(folder: Path) -> dict[str, Tensor]:
     """
     shards = Shards.of_folder(folder / CODEC_FOLDER)
     return {name: tensor for _, name, tensor in shards.read(shards.names)}
+
+
+def codec_shapes(folder: Path) -> dict[str, tuple[int, ...]]:
+    """The shapes of `codec_tensors`, from headers alone. Raises as it does."""
+    shards = Shards.of_folder(folder / CODEC_FOLDER)
+    return {name: header.shape for name, header in shards.headers(shards.names).items()}
 
 
 def _in_parts(place_of: dict[str, Tensor], names: TensorNames, shards: Shards) -> dict[str, Tensor]:

@@ -12,7 +12,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from pipelines.higgs.config import AudioConfig, BackboneConfig, HiggsConfigError, count, section
+from pipelines.higgs.config import (
+    AudioConfig,
+    BackboneConfig,
+    HiggsConfigError,
+    count,
+    number,
+    section,
+)
 from pipelines.higgs.v2.rope import RopeScaling
 
 ROPE_THETA = 500_000.0  # of Llama 3, where the file does not say
@@ -95,7 +102,7 @@ def _backbone(text: Mapping[str, Any], name: str) -> tuple[BackboneConfig, RopeS
         if text.get("head_dim")
         else hidden_size // query_heads,
         vocabulary_size=count(text, name, "vocab_size"),
-        norm_epsilon=float(text.get("rms_norm_eps") or 1e-5),
+        norm_epsilon=number(text, name, "rms_norm_eps", 1e-5),
         rope_theta=float(theta),
     )
     return backbone, _scaling(rope, name)

@@ -69,7 +69,9 @@ class V2Script:
         items = self._system(SCENE if scene is None else scene)
         if reference_codes_delayed is not None and len(reference_codes_delayed):
             if not (transcript or "").strip():
-                raise ReferenceRefused("transcript", "is needed: v2 copies a voice only with it")
+                raise ReferenceRefused(
+                    "transcript", "is needed: v2 copies a voice only with it; write what is said"
+                )
             items += self.chunk(transcript or "")
             items += [tuple(row) for row in reference_codes_delayed.tolist()]
             items += self.closing

@@ -6,8 +6,10 @@ import numpy as np
 import pytest
 import torch
 
+from pipelines.higgs.config import CODEC_RATE_HZ
 from pipelines.higgs.model.delay import delay
 from pipelines.higgs.ports import INVALID_CODE
+from pipelines.higgs.reply.sequence import check_preamble
 from pipelines.higgs.rows import Codes, RowBatch, Sampling
 from pipelines.higgs.text.vocabulary import AUDIO, TEXT, TTS
 from tests.pipelines.higgs.voices import (
@@ -309,3 +311,17 @@ def test_an_engine_needs_as_many_slots_as_streams() -> None:
     voice = make_voice(streams=2)
     with pytest.raises(ValueError, match="3 streams need as many slots"):
         type(voice.engine)(voice.decoder, voice.codec, streams=3, codebooks=CONFIG.audio.codebooks)
+
+
+def test_a_long_sentence_is_spoken_beside_a_reference_that_leaves_little_room() -> None:
+    voice = make_voice(streams=1, positions=600, typical_rows=20)
+    rows = delay(reference(455), CONFIG.audio.begin_code, CONFIG.audio.end_code)
+    preamble = script().preamble(rows, None)
+    check_preamble(len(preamble.items), 600)
+    text = "Thank you for calling; I have found your order, and it will be with you on Thursday."
+
+    deltas = voice.say(0, text, preamble=preamble)
+
+    assert voice.errors == {}
+    assert deltas[-1].text_end == len(text)
+    assert sum(len(delta.samples) for delta in deltas) > CODEC_RATE_HZ

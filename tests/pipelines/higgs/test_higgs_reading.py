@@ -7,12 +7,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pipelines.higgs.member import V2, V3
-from pipelines.higgs.reply.reading import CHUNK_CHARS, Reading, pieces, speed_tag
+from pipelines.higgs.reply.chunk import TextChunk
+from pipelines.higgs.reply.reading import CHUNK_CHARS, LEAST_CHARS, Reading, pieces, speed_tag
 from pipelines.higgs.text.tags import CONTROL_TAG
 from pipelines.higgs.text.vocabulary import CONTROL_TAGS
 from tests.pipelines.higgs.voices import script, tokenizer
 
 SLOW = "<|prosody:speed_slow|>"
+
+
+def always(chunk: TextChunk) -> bool:
+    return True
 
 
 def said(text: str, *, tag: str = "", member=V3) -> list[str]:  # type: ignore[no-untyped-def]
@@ -27,7 +32,7 @@ def said(text: str, *, tag: str = "", member=V3) -> list[str]:  # type: ignore[n
             seen.append(line)
             return encode(line)
 
-    list(Reading(Watched(), member, tag).lines(text))  # type: ignore[arg-type]
+    list(Reading(Watched(), member, tag).lines(text, always))  # type: ignore[arg-type]
     return seen
 
 
@@ -95,6 +100,26 @@ def test_about_the_usual_speed_there_is_no_tag() -> None:
 
 
 def test_a_line_without_words_is_told_and_not_spoken() -> None:
-    lines = list(Reading(script(), V3).lines("🙂 ..."))
+    lines = list(Reading(script(), V3).lines("🙂 ...", always))
 
     assert [(line.text, line.chunk) for line in lines] == [("🙂 ...", None)]
+
+
+def test_what_a_slot_has_no_room_for_is_cut_further() -> None:
+    text = f"{SLOW}The weather is fine today, and it will be so tomorrow. " * 4
+    whole = list(Reading(script(), V3).lines(text, always))
+
+    lines = list(Reading(script(), V3).lines(text, lambda chunk: len(chunk.items) <= 60))
+
+    assert max(len(line.chunk.items) for line in whole if line.chunk is not None) > 60
+    assert "".join(line.text for line in lines) == text
+    chunks = [line.chunk for line in lines if line.chunk is not None]
+    assert all(len(chunk.items) <= 60 for chunk in chunks)
+    slow = tokenizer().encode(SLOW)[0]
+    assert all(slow in chunk.items for chunk in chunks), "a speed holds behind the cut, and before"
+
+
+def test_a_word_without_end_is_cut_as_far_as_it_takes() -> None:
+    lines = list(Reading(script(), V3).lines("a" * 200, lambda chunk: False))
+    assert "".join(line.text for line in lines) == "a" * 200
+    assert all(len(line.text) <= LEAST_CHARS for line in lines)

@@ -117,6 +117,20 @@ def test_rates_and_channels(rate_hz: int, channels: int) -> None:
     assert heard.dtype == np.float32
 
 
+@pytest.mark.parametrize(("kind", "subtype"), [("WAV", "FLOAT"), ("MP3", "MPEG_LAYER_III")])
+def test_a_channel_that_was_off_is_passed_over(kind: str, subtype: str) -> None:
+    voice = tone(1.0, 48_000)
+    sound = np.stack([np.zeros_like(voice), voice], axis=1)
+    heard = read_recording(sound_file(sound, 48_000, kind, subtype), "data")
+    assert 440 == int(np.abs(np.fft.rfft(heard[:24_000])).argmax())
+
+
+def test_samples_beyond_any_sound_are_refused() -> None:
+    data = sound_file(tone(1.0) * np.float32(1e30), 24_000, "WAV", "FLOAT")
+    with pytest.raises(ReferenceRefused, match=r"samples of up to .*e\+2.*save it as 16-bit WAV"):
+        read_recording(data, "data")
+
+
 @pytest.mark.parametrize(
     ("kind", "subtype"),
     [("WAV", "PCM_16"), ("FLAC", "PCM_24"), ("OGG", "VORBIS"), ("MP3", "MPEG_LAYER_III")],
@@ -151,7 +165,7 @@ def with_one(value: float) -> Samples:
         (sound_file(with_one(float("nan"))), "no numbers"),
         (sound_file(with_one(float("inf"))), "no numbers"),
         (sound_file(tone(1.0, 4_000), 4_000), "4000 Hz"),
-        (b"\0" * (24 * 2**20 + 1), "bytes"),
+        (b"\0" * (24 * 2**20 + 1), r"24\.1 MiB, where 24 MiB are allowed; cut it to 5 to 15 s"),
     ],
 )
 def test_recordings_that_are_refused(data: bytes, words: str) -> None:
@@ -181,7 +195,11 @@ def test_codes_as_they_are(refer: Callable[..., Reference]) -> None:
         ({"data": b"x", "base64": "eA=="}, "base64", "not data and base64"),
         ({"base64": "no base64!"}, "base64", "not base64"),
         ({"base64": "eHh4eA=="}, "base64", "not a sound file"),
-        ({"path": Path("/nowhere/voice.wav")}, "path", "voice.wav cannot be read: No such file"),
+        (
+            {"path": Path("/nowhere/voice.wav")},
+            "path",
+            "no file /nowhere/voice.wav: correct the path",
+        ),
         ({"codes": [[0] * 7]}, "codes", r"\[1, 7\], not \[frames, 8\]"),
         ({"codes": [[0] * 8, [0] * 7]}, "codes", "different lengths"),
         ({"codes": [[0.5] * 8]}, "codes", "whole numbers"),
@@ -199,6 +217,24 @@ def test_requests_that_are_refused(
         refer(**fields)
     assert refused.value.field == field
     assert str(refused.value).startswith(f"{field}: ")
+
+
+def test_what_is_wrong_with_a_file_is_told_with_its_whole_path(
+    refer: Callable[..., Reference], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    path = Path("voice.wav")
+    for content, problem in (
+        (sound_file(0.001 * tone(1.0)), "silent; record it again"),
+        (sound_file(tone(0.1)), "100 ms of sound; a voice needs 300 ms or more"),
+        (b"", r"not a sound file that can be read \(it is empty\); save it as WAV"),
+        (sound_file(tone(600.0), subtype="PCM_16"), r"27\.5 MiB, where 24 MiB are allowed; cut it"),
+    ):
+        path.write_bytes(content)
+        with pytest.raises(ReferenceRefused, match=f"^path: {tmp_path}/voice.wav: {problem}"):
+            refer(path=path)
+    with pytest.raises(ReferenceRefused, match=f"path: {tmp_path} is a folder: name the sound"):
+        refer(path=tmp_path)
 
 
 def test_a_refusal_is_not_kept(refer: Callable[..., Reference], tmp_path: Path) -> None:

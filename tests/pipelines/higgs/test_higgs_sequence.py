@@ -263,8 +263,10 @@ def test_a_row_on_its_way_behind_an_early_end_is_not_the_next_chunks() -> None:
 
 
 def test_what_cannot_fit_is_refused() -> None:
-    with pytest.raises(SequenceTooLong, match="shorten the reference"):
+    least = r"takes 389, and its speech needs 128: raise the positions to 517 or more, or shorten"
+    with pytest.raises(SequenceTooLong, match=least):
         make(preamble=tuple(range(1, 390)))
+    make(preamble=tuple(range(1, 390)), positions=517)
     with pytest.raises(SequenceTooLong, match="push shorter pieces"):
         make().append(TextChunk(tuple(range(380)), row_limit=9))
 

@@ -8,7 +8,7 @@ import random
 import pytest
 
 from pipelines.ports import Capacity
-from pipelines.runtime.capacity import CapacityMeter, Rate
+from pipelines.runtime.capacity import CapacityMeter, Listening, Rate
 
 
 class Device:
@@ -22,7 +22,8 @@ class Device:
     def step(self, streams: int, noise: float = 1.0) -> None:
         lasted_s = (self._base_s + self._slope_s * streams) * noise
         self.now_s += lasted_s
-        self.meter.record(streams, streams * self._made_s, lasted_s, self.now_s)
+        made_s = streams * self._made_s
+        self.meter.record(streams, made_s, made_s, lasted_s, self.now_s)
 
     def capacity(self) -> Capacity:
         capacity = self.meter.capacity(self.now_s)
@@ -124,7 +125,7 @@ def test_prompts_among_the_steps_cost_capacity() -> None:
         if owed >= 16:
             owed -= 16
             device.now_s += 0.02
-            device.meter.record(1, 0.0, 0.02, device.now_s)
+            device.meter.record(1, 0.0, 0.0, 0.02, device.now_s)
     assert 12 < device.capacity().streams < 20
 
 
@@ -135,7 +136,7 @@ def test_one_step_that_stood_still_takes_little() -> None:
         device.step(1 + number // 100 % 12)
     before = device.capacity().streams
     device.now_s += 60
-    device.meter.record(3, 0.12, 60.0, device.now_s)
+    device.meter.record(3, 0.12, 0.12, 60.0, device.now_s)
     for number in range(100):
         device.step(1 + number // 10 % 12)
     assert device.capacity().streams > 0.8 * before
@@ -157,3 +158,22 @@ def test_a_rate_is_right_at_once_and_forgets() -> None:
         rate.add(0.5, tick * 0.1)
     assert rate.per_second(120.0) == pytest.approx(5.0, rel=0.05)
     assert rate.per_second(150.0) == pytest.approx(5.0 * math.exp(-1), rel=0.05)
+
+
+def test_a_listener_hears_one_second_a_second_however_fast_the_voice_is() -> None:
+    listening = Listening()
+    assert listening.news_s(5.0) == 0.0, "nothing was made"
+    listening.make(3.0, 10.0)
+    assert listening.news_s(10.5) == pytest.approx(0.5)
+    listening.make(5.0, 10.6)
+    assert listening.news_s(11.0) == pytest.approx(0.5)
+    assert listening.news_s(11.0) == 0.0
+    assert listening.news_s(11.5, is_over=True) == pytest.approx(7.0), "the rest will be heard"
+
+
+def test_a_listener_who_waits_hears_no_more_than_was_made() -> None:
+    listening = Listening()
+    listening.make(1.0, 10.0)
+    assert listening.news_s(20.0) == pytest.approx(1.0)
+    listening.make(1.0, 20.0)
+    assert listening.news_s(20.1) == pytest.approx(1.0)

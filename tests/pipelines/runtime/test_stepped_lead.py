@@ -239,3 +239,24 @@ def test_a_stage_tells_what_it_does_and_could_do() -> None:
             assert stats.capacity == stage.capacity
 
     check(main)
+
+
+def test_who_interrupts_again_and_again_is_one_listener() -> None:
+    """Steps of 50 ms make 125 ms, of which an interrupted reply's listener has heard 50."""
+
+    async def main() -> None:
+        model = Singer(slots=4)
+        model.allow(10_000)
+        async with started(model) as stage:
+            for number in range(12):
+                stream = stage.open(request(f"reply {number}"))
+                await stream.push(80)
+                for _ in range(20):
+                    await anext(stream)
+                stream.abort()
+                await until(lambda: stage.active == 0)
+            capacity = stage.capacity
+            assert capacity is not None
+            assert 0.5 < capacity.delivers < 1.1, "it made two and a half times as much"
+
+    check(main)

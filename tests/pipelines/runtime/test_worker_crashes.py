@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
 import signal
 from dataclasses import replace
 from pathlib import Path
@@ -25,8 +26,10 @@ from tests.pipelines.runtime.worker_driving import (
     say,
     serving,
 )
-from tests.pipelines.waiting import TEST_S, check
+from tests.pipelines.waiting import TEST_S, check, until
 
+RESTARTING = "^The worker stage is being restarted after a failure: try again in a moment.$"
+OUT_OF_SERVICE = "^The worker stage is out of service.* The server's log has the cause.$"
 PATIENT = replace(BRISK, first_backoff_s=60.0, longest_backoff_s=60.0, restart_wait_s=90.0)
 
 
@@ -126,30 +129,25 @@ def test_it_is_the_same_on_the_servers_own_loop() -> None:
         runner.run(main())
 
 
-def test_a_stopped_process_is_noticed_when_somebody_asks() -> None:
+def test_a_stopped_process_is_replaced_before_anybody_asks() -> None:
     async def main() -> None:
         options = replace(BRISK, hang_timeout_s=1.0)
         async with serving("obedient", options=options) as stage:
             first = pid_of(stage)
             os.kill(first, signal.SIGSTOP)
-            await fails(stage.open(request()), "gave no sign of life")
+            await until(lambda: stage.restarts == 1)
             assert await say(stage, "b") == ["b"]
             assert not is_alive(first)
 
     check(main)
 
 
-def test_an_idle_worker_lives_on_however_silent() -> None:
+def test_who_asks_a_stopped_process_is_told_what_became_of_it() -> None:
     async def main() -> None:
-        options = replace(BRISK, heartbeat_s=0.01, hang_timeout_s=0.05)
-        async with serving("obedient", options=options) as stage, serving("obedient") as clock:
-            first = pid_of(stage)
-            os.kill(first, signal.SIGSTOP)
-            for _ in range(4):  # many times what would be too long if anybody had asked
-                await heartbeat(clock)
-            os.kill(first, signal.SIGCONT)
-            await heartbeat(stage)
-            assert pid_of(stage) == first and stage.restarts == 0
+        options = replace(BRISK, hang_timeout_s=1.0)
+        async with serving("obedient", options=options) as stage:
+            os.kill(pid_of(stage), signal.SIGSTOP)
+            await fails(stage.open(request()), "gave no sign of life")
 
     check(main)
 
@@ -206,7 +204,7 @@ def test_whoever_waits_too_long_for_a_worker_is_told() -> None:
         async with serving("obedient", options=replace(PATIENT, restart_wait_s=0.1)) as stage:
             await crashed(stage)
             stream = stage.open(request())  # nobody need wait: the next attempt is a minute off
-            await fails(stream, "ended by SIGKILL.*not back within 0.1 s", "worker_restarting")
+            await fails(stream, RESTARTING, "worker_restarting")
             assert stage.active == 0
 
     check(main)
@@ -233,7 +231,7 @@ def test_nobody_waits_for_a_worker_that_loads_for_longer(tmp_path: Path) -> None
             await crashed(stage)
             stream = stage.open(request())
             assert stage.active == 0, "it was told at once"
-            await fails(stream, "not back within 5 s", "worker_restarting")
+            await fails(stream, RESTARTING, "worker_restarting")
 
     check(main)
 
@@ -246,7 +244,7 @@ def test_a_restart_that_takes_too_long_fails_who_waits(tmp_path: Path) -> None:
             await crashed(stage)
             stream = stage.open(request())
             await stream.push("x")
-            await fails(stream, "not back within 0.3 s", "worker_restarting")
+            await fails(stream, RESTARTING, "worker_restarting")
             await stream.push("y")
             assert stage.active == 0
 
@@ -297,12 +295,13 @@ def test_a_worker_that_cannot_be_restarted_is_given_up(tmp_path: Path, how: str,
         options = replace(BRISK, failed_starts=2, restart_wait_s=30.0)
         async with serving("bad_start", arguments, options) as stage:
             await crashed(stage)
-            await fails(stage.open(request()), told, "worker_given_up")
-            assert stage.failure is not None and stage.capacity == Capacity(0.0, 0.0, 0.0)
+            await fails(stage.open(request()), OUT_OF_SERVICE, "worker_given_up")
+            assert re.search(told, stage.failure or "")
+            assert stage.capacity == Capacity(0.0, 0.0, 0.0)
             assert stage.stats.state == "out_of_service" and stage.stats.restarts == 2
             assert stage.stats.capacity == stage.capacity
-            assert stage.stats.failure == stage.failure.message
-            await fails(stage.open(request()), told, "worker_given_up")
+            assert stage.stats.failure == stage.failure
+            await fails(stage.open(request()), OUT_OF_SERVICE, "worker_given_up")
             assert stage.active == 0
 
     check(main)

@@ -8,17 +8,19 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from pipelines.fakes.virtual_time import run_virtual
 from pipelines.runtime.messages import Loading, Start
 from pipelines.runtime.remote_stage import ProcessStage
-from pipelines.runtime.worker_folder import LITTER_AGE_S, make_socket_folder
+from pipelines.runtime.worker_folder import SocketFolder
 from pipelines.runtime.worker_link import WorkerLink
 from pipelines.types import StageError
 from pipelines.weights import ModelMissing
@@ -157,7 +159,7 @@ def test_a_cancelled_start_leaves_nothing() -> None:
 
 def test_a_worker_that_gets_on_may_load_for_longer() -> None:
     async def main() -> None:
-        link = WorkerLink(START, replace(BRISK, start_timeout_s=0.5), lambda _: None, lambda: False)
+        link = WorkerLink(START, replace(BRISK, start_timeout_s=0.5), lambda _: None)
         link._told_at_s = -1000.0
         link._receive(Loading("half of it"))
         with pytest.raises(TimeoutError):
@@ -219,6 +221,28 @@ def test_a_close_that_takes_long_can_be_cut_short() -> None:
             asyncio.get_running_loop().call_later(0.1, stage.kill)
             async with asyncio.timeout(WAIT_S):
                 await stage.close()
+
+    check(main)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_at_its_birth_does_not_end_a_worker(
+    monkeypatch: pytest.MonkeyPatch, number: signal.Signals
+) -> None:
+    """The server may be told to stop, as one of a group, at any moment."""
+    begin = subprocess.Popen
+
+    def born(*given: Any, **named: Any) -> Any:
+        process = begin(*given, **named)
+        os.kill(process.pid, number)
+        return process
+
+    monkeypatch.setattr(subprocess, "Popen", born)
+
+    async def main() -> None:
+        async with serving("obedient") as stage:
+            assert await say(stage, "a") == ["a"]
+            assert stage.restarts == 0
 
     check(main)
 
@@ -295,15 +319,44 @@ def test_what_a_killed_server_left_is_swept(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    left = Path(make_socket_folder())
-    (left / "worker").touch()
-    others = tmp_path / "parley-of-somebody"
-    others.mkdir()
-    now_s = left.stat().st_mtime
-    young = Path(make_socket_folder(now_s + LITTER_AGE_S - 1))
-    assert left.exists() and young.exists()
-    new = Path(make_socket_folder(now_s + LITTER_AGE_S + 60))
-    assert set(tmp_path.iterdir()) == {others, new}
+    script = "from pipelines.runtime.worker_folder import SocketFolder as F; F(); print(); input()"
+    with subprocess.Popen(
+        [sys.executable, "-c", f"import tempfile; tempfile.tempdir = {str(tmp_path)!r}; {script}"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+    ) as server:
+        assert server.stdout is not None
+        server.stdout.readline()
+        (left,) = tmp_path.iterdir()
+        (left / "worker").touch()
+        others = tmp_path / "parley-of-somebody"
+        others.mkdir()
+        first = SocketFolder()
+        assert set(tmp_path.iterdir()) == {left, others, Path(first.path)}, "it lives"
+        server.kill()
+    second = SocketFolder()
+    assert set(tmp_path.iterdir()) == {others, Path(first.path), Path(second.path)}
+    first.remove()
+    second.remove()
+    assert list(tmp_path.iterdir()) == [others]
+
+
+def test_a_folder_that_another_sweeps_away_is_made_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    make, made = tempfile.mkdtemp, list[str]()
+
+    def make_and_lose(prefix: str) -> str:
+        made.append(make(prefix=prefix))
+        if len(made) == 1:
+            os.rmdir(made[0])
+        return made[-1]
+
+    monkeypatch.setattr("tempfile.mkdtemp", make_and_lose)
+    folder = SocketFolder()
+    assert len(made) == 2 and list(tmp_path.iterdir()) == [Path(folder.path)]
+    folder.remove()
 
 
 @contextmanager

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 import sys
 import threading
@@ -203,6 +204,13 @@ def bad_start(how: str, once: str | None = None) -> BadStart:
     return BadStart(how, once)
 
 
+def of_folder(folder: str) -> AsyncDuplexStage[SpeakRequest, str, SpeechDelta | str]:
+    """An obedient one, as long as the folder of its model is there."""
+    if not Path(folder).is_dir():
+        raise ModelMissing(f"there is no {folder}: fetch it")
+    return obedient()
+
+
 # ---- a stage with a thread -----------------------------------------------------------------------
 
 
@@ -235,6 +243,21 @@ def modules() -> AsyncDuplexStage[SpeakRequest, str, str]:
             yield name
 
     return AsyncDuplexStage("modules", tell)
+
+
+def talkative() -> AsyncDuplexStage[SpeakRequest, str, str]:
+    """Logs each input as three loggers would."""
+
+    async def log(
+        request: SpeakRequest, inputs: AsyncIterator[str], ticket: Ticket
+    ) -> AsyncIterator[str]:
+        async for text in inputs:
+            logging.getLogger("httpx").info("HTTP Request: POST %s", text)
+            logging.getLogger("httpx").warning("odd answer to %s", text)
+            logging.getLogger("pipelines.stage").info("said %s", text)
+            yield text
+
+    return AsyncDuplexStage("talkative", log)
 
 
 def variable(name: str) -> AsyncDuplexStage[SpeakRequest, str, str]:

@@ -10,9 +10,10 @@ import pytest
 
 from pipelines.runtime.cpu import CpuToken
 from pipelines.stages import asr_whisper_torch, factories, llm_sglang, tts_higgs
+from pipelines.stages.higgs_voices import VoiceFile
 from pipelines.stages.llm_sglang import SGLangWriter
 from pipelines.stages.llm_sglang_arguments import SGLangOptions
-from pipelines.stages.tts_higgs import HiggsSpeakerOptions, VoiceFile
+from pipelines.stages.tts_higgs import HiggsSpeakerOptions
 from pipelines.types import StageError
 
 HIGGS: dict[str, Any] = {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -122,13 +123,35 @@ def test_a_reference_that_leaves_no_room_is_found_at_the_start(
     checkpoint: Path, tmp_path: Path
 ) -> None:
     soundfile = pytest.importorskip("soundfile")
-    from pipelines.stages.tts_higgs import VoiceFile
+    from pipelines.stages.higgs_voices import VoiceFile
 
     tone = np.sin(np.arange(24_000 * 20) * 0.05).astype(np.float32) * 0.3
     soundfile.write(tmp_path / "long.wav", tone, 24_000)
     stage = speaker(checkpoint, voices=(VoiceFile("anna", tmp_path / "long.wav"),))
-    with pytest.raises(StageError, match=r"'anna'.*shorten the reference"):
+    place = rf"^stages\.speaker\.voices\.anna\.audio: {tmp_path}/long\.wav"
+    told = rf"{place}: of 600 positions .* raise the positions to (\d+) or more"
+    with pytest.raises(StageError, match=told) as caught:
         asyncio.run(run(stage, lambda stage: asyncio.sleep(0)))
+    least = int(re.search(told, caught.value.message)[1])  # pyright: ignore[reportOptionalSubscript]
+    stage = speaker(checkpoint, positions=least, voices=(VoiceFile("anna", tmp_path / "long.wav"),))
+    assert asyncio.run(run(stage, lambda stage: say(stage, "Hi.")))
+
+
+def test_a_voice_that_cannot_be_used_is_told_by_its_setting_and_file(
+    checkpoint: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    soundfile = pytest.importorskip("soundfile")
+    from pipelines.stages.higgs_voices import VoiceFile
+
+    soundfile.write(tmp_path / "hush.wav", np.zeros(48_000, np.float32), 24_000)
+    monkeypatch.chdir(tmp_path)
+    stage = speaker(checkpoint, voices=(VoiceFile("anna", Path("hush.wav")),))
+    with pytest.raises(StageError) as caught:
+        asyncio.run(run(stage, lambda stage: asyncio.sleep(0)))
+    assert caught.value.message == (
+        f"stages.speaker.voices.anna.audio: {tmp_path}/hush.wav: silent; record it again, closer "
+        "to the microphone."
+    )
 
 
 @pytest.mark.parametrize("missing", ["config.json", "tokenizer.json"])

@@ -10,11 +10,11 @@ import httpx
 import pytest
 
 from pipelines.fakes.cascade import FakeCascade
-from pipelines.ports import Progress, StageStats
+from pipelines.ports import Capacity, Progress, StageStats
 from pipelines.types import StageError
 from realtime.app import App, create_app
 from realtime.http.readiness import Phase
-from realtime.runtime.registry import ServerFull
+from realtime.runtime.refusals import ServerFull, StageUnavailable
 from realtime.session.settings import (
     Eagerness,
     SemanticVad,
@@ -26,6 +26,8 @@ from realtime.session.settings import (
 from realtime.session_defaults import session_settings
 from realtime.settings import SessionDefaults, Settings
 from realtime.stages import create_cascade
+from realtime.transports.handshake import Admission
+from tests.realtime.runtime.stand_ins import PipeTransport
 
 
 class SlowCascade(FakeCascade):
@@ -204,21 +206,74 @@ def test_a_request_to_hurry_cuts_the_closing_of_stages_short() -> None:
     asyncio.run(run())
 
 
-def test_a_server_that_lost_a_stage_takes_nobody() -> None:
-    lost = "The process of the tts stage was ended by SIGKILL."
+class Faltering(FakeCascade):
+    """Its voice is in the state that a test says."""
 
-    class Lost(FakeCascade):
-        @property
-        def stats(self) -> tuple[StageStats, ...]:
-            return (StageStats("asr", 0), StageStats("tts", 0, failure=lost))
+    def __init__(self) -> None:
+        super().__init__()
+        self.voice = StageStats("tts", 0, state="serving")
+
+    @property
+    def stats(self) -> tuple[StageStats, ...]:
+        return (StageStats("asr", 0), self.voice)
+
+
+@pytest.mark.parametrize(
+    ("state", "told"),
+    [
+        (
+            "restarting",
+            "The tts stage of this server is being restarted after a failure. Try again in a "
+            "moment.",
+        ),
+        (
+            "out_of_service",
+            "The tts stage of this server is out of service. Its log has the cause.",
+        ),
+    ],
+)
+def test_a_server_that_lost_a_stage_takes_nobody_until_it_is_back(state: str, told: str) -> None:
+    lost = "The process of the tts stage reports ModelMissing: there is no /models/voice."
 
     async def run() -> None:
-        app = create_app(Settings(), cascade=Lost())
+        cascade = Faltering()
+        app = create_app(Settings(), cascade=cascade)
         app.readiness.move(Phase.READY)
-        assert app.refusal() == lost
+        app.registry.check_room()
+        assert (await health(app))[0] == 200
+        cascade.voice = StageStats("tts", 0, state=state, failure=lost)
         status, body = await health(app)
         assert (status, body["status"], body["failure"]) == (503, "failed", lost)
-        with pytest.raises(ServerFull, match="^The process of the tts"):
+        with pytest.raises(StageUnavailable) as refused:
             app.registry.check_room()
+        assert str(refused.value) == told
+        assert app.refusal() is None, "whoever has a session can come back to it"
+        cascade.voice = StageStats("tts", 0, state="serving")
+        app.registry.check_room()
+        assert (await health(app))[0] == 200
 
     asyncio.run(run())
+
+
+def test_a_voice_that_is_out_of_service_is_not_called_slow() -> None:
+    cascade = Faltering()
+    app = create_app(Settings(), cascade=cascade)
+    assert app._listeners() == {}
+    cascade.voice = StageStats("tts", 0, capacity=Capacity(0.5, 0.0, 1.0))
+    assert app._listeners() == {"tts": 0.5}
+    cascade.voice = StageStats("tts", 0, capacity=Capacity(0.0, 0.0, 0.0), failure="gone")
+    assert app._listeners() == {}
+
+
+def test_whoever_has_spent_a_quota_is_told_of_in_the_log(caplog: pytest.LogCaptureFixture) -> None:
+    async def run() -> None:
+        app = create_app(
+            Settings.model_validate({"limits": {"sessions_per_key": 1}}), cascade=FakeCascade()
+        )
+        admission = Admission(None, SessionType.REALTIME, None, wants_beta=False, key=3)
+        with app._quota.hold(3), pytest.raises(ServerFull, match="sessions of this key"):
+            await app.converse(PipeTransport(), admission)
+
+    asyncio.run(run())
+    (told,) = caplog.messages
+    assert told.startswith("a session is refused: too_many_sessions: All 1 sessions of this key")

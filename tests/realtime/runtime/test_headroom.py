@@ -12,7 +12,8 @@ from pipelines.ports import Capacity, StageStats
 from realtime.observe.metrics import Count, Metrics
 from realtime.runtime.headroom import NEW_S, SHARE, Headroom
 from realtime.runtime.load import show_load
-from realtime.runtime.registry import Registry, ServerFull
+from realtime.runtime.refusals import ServerFull, StageUnavailable
+from realtime.runtime.registry import Registry
 from realtime.runtime.session import SessionRuntime
 from realtime.runtime.shell import SessionSetup
 from realtime.session.settings import SessionSettings
@@ -32,6 +33,13 @@ def test_an_empty_server_takes_somebody_however_slow_its_voice_is() -> None:
     headroom = Headroom()
     assert headroom.has_room(capacity(0.1, 0.0), 0, 0)
     assert not headroom.has_room(capacity(0.1, 0.0), 1, 0)
+
+
+def test_as_many_as_can_be_spoken_to_at_once_are_never_refused() -> None:
+    headroom = Headroom()
+    assert headroom.has_room(capacity(2, 1.0), sessions=1, new=1)
+    assert not headroom.has_room(capacity(1.9, 1.0), sessions=1, new=1)
+    assert not headroom.has_room(capacity(2, 1.0), sessions=2, new=1)
 
 
 def test_sessions_that_listen_do_not_count() -> None:
@@ -144,9 +152,10 @@ def test_the_server_refuses_whom_the_voice_cannot_serve() -> None:
 def test_who_comes_to_a_server_that_lost_a_stage_is_told_which() -> None:
     async def script(house: House) -> None:
         house.capacity = capacity(0, 0)
-        house.failure = "The process of the tts stage was ended by SIGKILL."
-        with pytest.raises(ServerFull, match="^The process of the tts stage"):
+        house.failure = "The tts stage of this server is out of service."
+        with pytest.raises(StageUnavailable, match="^The tts stage") as refused:
             await house.admit()
+        assert refused.value.code == "stage_unavailable"
         assert house.metrics.counts[Count.SESSIONS_REFUSED] == 1
 
     housed(script)

@@ -10,6 +10,7 @@ import pytest
 from pipelines.fakes.virtual_time import run_virtual
 from realtime.observe.loop_lag import RecentLag, watch_loop_lag
 from realtime.observe.metrics import Count, Histogram, Metrics
+from realtime.observe.slow_voice import watch_voices
 from realtime.runtime.clock import LoopClock, ManualClock
 
 
@@ -66,6 +67,27 @@ def test_a_loop_that_keeps_time_has_no_lag() -> None:
     metrics = run_virtual(main())
     assert metrics.histograms["loop_lag_ms"].count >= 19
     assert metrics.histograms["loop_lag_ms"].largest_ms < 1e-6  # virtual time has no lag
+
+
+def test_a_voice_that_cannot_keep_up_is_told_of_once(caplog: pytest.LogCaptureFixture) -> None:
+    streams = dict[str, float]()
+
+    async def main() -> None:
+        watching = asyncio.create_task(watch_voices(lambda: streams))
+        await asyncio.sleep(60.0)
+        streams["tts"] = 1.0
+        await asyncio.sleep(60.0)
+        assert caplog.messages == []
+        streams["tts"] = 0.52
+        await asyncio.sleep(60.0)
+        watching.cancel()
+        await asyncio.wait({watching})
+
+    run_virtual(main())
+    (told,) = caplog.messages
+    assert told.startswith(
+        "the voice (stage tts) makes 0.52 s of sound a second: it cannot keep up with one listener"
+    )
 
 
 def test_clocks_wake_by_event_or_by_time() -> None:

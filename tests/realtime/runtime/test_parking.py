@@ -13,7 +13,8 @@ from pipelines.fakes.virtual_time import run_virtual
 from pipelines.types import Samples
 from realtime.observe.metrics import Metrics
 from realtime.runtime.parking import SessionOver
-from realtime.runtime.registry import Registry, ServerFull
+from realtime.runtime.refusals import ServerFull
+from realtime.runtime.registry import Registry
 from realtime.runtime.session import SessionRuntime
 from realtime.session.effects import Effect
 from realtime.session.events import Disconnected, Event, Reconnected

@@ -12,7 +12,8 @@ import pytest
 from pipelines.fakes.virtual_time import run_virtual
 from pipelines.types import StageError
 from realtime.observe.metrics import Count, Metrics
-from realtime.runtime.registry import Registry, ServerFull
+from realtime.runtime.refusals import ServerFull
+from realtime.runtime.registry import Registry
 from realtime.runtime.replay import replay
 from realtime.runtime.session import SessionRuntime
 from realtime.runtime.shell import SessionSetup

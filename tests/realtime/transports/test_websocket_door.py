@@ -19,7 +19,7 @@ from websockets.typing import Subprotocol
 from realtime.access.gate import Gate
 from realtime.access.keyring import KeyRing
 from realtime.runtime.parking import Parking
-from realtime.runtime.registry import ServerFull
+from realtime.runtime.refusals import ServerFull, StageUnavailable
 from realtime.runtime.transport import Transport, TransportClosed
 from realtime.session.settings import SessionType
 from realtime.transports.endpoint import create_realtime_route
@@ -56,6 +56,10 @@ async def echo(transport: Transport) -> None:
 
 async def full(_transport: Transport) -> None:
     raise ServerFull("All 2 sessions of this server are in use.")
+
+
+async def voiceless(_transport: Transport) -> None:
+    raise StageUnavailable("The tts stage of this server is being restarted.")
 
 
 @contextlib.asynccontextmanager
@@ -130,6 +134,14 @@ def sent_away(host: Host, query: str = "", **options: Any) -> tuple[dict[str, An
             return event, code
 
     return asyncio.run(run())
+
+
+def test_a_server_that_lacks_a_stage_says_so_and_closes() -> None:
+    event, code = sent_away(Host(voiceless))
+    assert code == 1013
+    assert (event["type"], event["error"]["type"]) == ("error", "server_error")
+    assert event["error"]["code"] == "stage_unavailable"
+    assert "tts stage" in event["error"]["message"]
 
 
 def test_a_full_server_says_so_and_closes() -> None:
