@@ -105,6 +105,7 @@ class _Conversation:
         self._play = lambda _pcm: None
 
     async def run(self, options: TalkOptions) -> None:
+        failed: CommandError | None = None
         try:
             async with asyncio.TaskGroup() as group:
                 listening = group.create_task(self._listen())
@@ -114,7 +115,9 @@ class _Conversation:
                     await listening  # what came before the end says more than the end
                 listening.cancel()
         except* CommandError as failures:
-            raise failures.exceptions[0] from None
+            failed = next(error for error in failures.exceptions if isinstance(error, CommandError))
+        if failed is not None:
+            raise failed
 
     async def _speak(self, options: TalkOptions) -> None:
         session = {
