@@ -1,7 +1,8 @@
 """The cascade: hears with a detector, a judge and a recogniser; replies by writing and speaking.
 
 A reply is one stream over two stages. Its text is cut into chunks while it is still written, and
-each chunk is spoken at once; text and speech leave in one order, and `Finished` leaves last.
+each chunk is spoken at once; text and speech leave in one order, and `Finished` leaves last. Text
+that is written elsewhere is spoken in the same way.
 """
 
 from __future__ import annotations
@@ -23,24 +24,27 @@ from pipelines.ports import (
     RecogniseStream,
     ReplyStream,
     Speaker,
+    SpeechStream,
     StageStats,
     Writer,
 )
 from pipelines.reply import Reply, ReplyTiming
 from pipelines.runtime.latency import AbortLatency
-from pipelines.runtime.lead import Lead, speech_seconds
+from pipelines.runtime.lead import SPEAKER_LEAD, Lead, speech_seconds
 from pipelines.runtime.loop_stage import LoopStage, LoopStream
+from pipelines.spoken_text import SpeechStage, SpokenText
 from pipelines.types import (
     RecogniseRequest,
     ReplyOutput,
     ReplyRequest,
     Samples,
+    SpeakRequest,
     SpeechDelta,
 )
 
-# Outputs of a reply that wait for the session: a pause of the session's task must not starve
-# the voice, and a session that stalls must not let a reply grow without bound.
-REPLY_OUTPUT_LIMIT = 256
+# Outputs of a reply or a speech that wait for its reader: a pause of the reader's task must not
+# starve the voice, and a reader that stalls must not let it grow without bound.
+OUTPUT_LIMIT = 256
 
 
 def _seconds(output: ReplyOutput) -> float:
@@ -61,11 +65,15 @@ class _Part(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class CascadeOptions:
-    """voices: names that the speaker knows, the default first. model: the writer's model."""
+    """voices: names that the speaker knows, the default first. model: the writer's model.
+
+    copies_voices: whether the speaker takes `SpeakRequest.sample`.
+    """
 
     voices: tuple[str, ...]
     model: str
     timing: ReplyTiming = ReplyTiming()
+    copies_voices: bool = False
 
 
 class VoiceCascade:
@@ -89,9 +97,16 @@ class VoiceCascade:
         self._replies: LoopStage[ReplyRequest, None, ReplyOutput] = LoopStage(
             "reply",
             self._work,
-            output_limit=REPLY_OUTPUT_LIMIT,
+            output_limit=OUTPUT_LIMIT,
             stall_timeout_ms=options.timing.stall_timeout_ms,
             lead=_REPLY_LEAD,
+        )
+        self._speeches: SpeechStage = LoopStage(
+            "speech",
+            SpokenText.run,
+            output_limit=OUTPUT_LIMIT,
+            stall_timeout_ms=options.timing.stall_timeout_ms,
+            lead=SPEAKER_LEAD,
         )
 
     @property
@@ -99,14 +114,18 @@ class VoiceCascade:
         return self._options.voices
 
     @property
+    def copies_voices(self) -> bool:
+        return self._options.copies_voices
+
+    @property
     def model(self) -> str:
         return self._options.model
 
     @property
     def active(self) -> int:
-        """Requests open on any stage; a reply counts beside its parts."""
-        stages = (self._detector, self._recogniser, self._writer, self._speaker, self._replies)
-        return sum(stage.active for stage in stages)
+        """Requests open on any stage; a reply or a speech counts beside its parts."""
+        stages = (self._detector, self._recogniser, self._writer, self._speaker)
+        return sum(stage.active for stage in (*stages, self._replies, self._speeches))
 
     @property
     def capacity(self) -> Capacity | None:
@@ -124,6 +143,11 @@ class VoiceCascade:
         """How long aborted replies took until nothing of them was left on this loop."""
         return self._replies.abort_latency
 
+    @property
+    def speech_abort_latency(self) -> AbortLatency:
+        """The same of speeches."""
+        return self._speeches.abort_latency
+
     async def start(self, progress: Progress) -> None:
         """Start the stages one by one, so that their loads do not compete.
 
@@ -137,9 +161,11 @@ class VoiceCascade:
             raise
 
     async def close(self) -> None:
-        """Close the replies first, then what they stand on, all at once: each may take a while."""
-        *stages, replies = self._stages()
+        """Close the replies and speeches first, then what they stand on, all at once: each may
+        take a while."""
+        *stages, speeches, replies = self._stages()
         await replies.close()
+        await speeches.close()
         async with asyncio.TaskGroup() as tasks:
             for stage in stages:
                 tasks.create_task(_close(stage))
@@ -163,6 +189,10 @@ class VoiceCascade:
         """The reply begins at once, before it is iterated."""
         return self._replies.open(request)
 
+    def speak(self, request: SpeakRequest) -> SpeechStream:
+        """Speech begins with the first words that are pushed. Takes some of the loop for each."""
+        return SpokenText(self._speeches, self._speaker, request, self._options.timing.pause_ms)
+
     async def _work(self, request: ReplyRequest, stream: LoopStream[None, ReplyOutput]) -> None:
         reply = Reply(self._writer, self._speaker, request, self._options.timing, stream)
         await reply.run()
@@ -183,6 +213,7 @@ class VoiceCascade:
             self._speaker,
             self._recogniser,
             self._writer,
+            self._speeches,
             self._replies,
         )
 

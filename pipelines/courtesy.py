@@ -81,6 +81,7 @@ class Aside:
                 voice=self._request.voice,
                 urgency=self._ticket.urgency,
                 speed=self._request.speed,
+                sample=self._request.sample,
             )
         )
         forget = self._ticket.on_abort(stream.abort)

@@ -215,8 +215,18 @@ class ReplyStream(Stream[None, ReplyOutput], Protocol):
         ...
 
 
+class SpeechStream(Stream[str, SpeechDelta], Protocol):
+    """Text, as it is written, to speech. Text is pushed as it is to be read; what is said of it and
+    how is the stream's matter. `text_end` and words count characters of what was pushed."""
+
+    async def flush(self) -> None:
+        """Speak what was pushed, though its last sentence may go on."""
+        ...
+
+
 class Cascade(Protocol):
-    """All that a session needs: it detects, judges, recognises and replies."""
+    """All that a session needs: it detects, judges, recognises and replies; and what is needed
+    without one: it speaks."""
 
     @property
     def capacity(self) -> Capacity | None:
@@ -231,6 +241,11 @@ class Cascade(Protocol):
     @property
     def voices(self) -> tuple[str, ...]:
         """Names that a session may ask for; the first is the default."""
+        ...
+
+    @property
+    def copies_voices(self) -> bool:
+        """Whether the voice can be copied from a recording (`SpeakRequest.sample`)."""
         ...
 
     @property
@@ -254,3 +269,5 @@ class Cascade(Protocol):
     def recognise(self, request: RecogniseRequest) -> RecogniseStream: ...
 
     def reply(self, request: ReplyRequest) -> ReplyStream: ...
+
+    def speak(self, request: SpeakRequest) -> SpeechStream: ...

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections import deque
-from dataclasses import dataclass, replace
-
-import numpy as np
+from dataclasses import dataclass
 
 from pipelines.courtesy import Aside, Courtesy, Filler
 from pipelines.ports import Speaker, Stream, Writer
@@ -14,9 +11,15 @@ from pipelines.recital import Recital
 from pipelines.runtime.failures import stage_timeout
 from pipelines.runtime.loop_stage import LoopStream
 from pipelines.runtime.ticket import Aborted
-from pipelines.text.chunker import Utterance
-from pipelines.text.narration import Narration, narrate
-from pipelines.text.positions import Positions, displayed
+from pipelines.speech import (
+    PAUSE_MS,
+    UNSAID_LIMIT_CHARS,
+    Speech,
+    Voice,
+    hand_over,
+    unspeakable_rest,
+)
+from pipelines.text.narration import narrate
 from pipelines.types import (
     Finished,
     FinishReason,
@@ -37,14 +40,10 @@ from pipelines.types import (
 )
 from pipelines.voicing import Voicing
 
-# Text ahead of the voice: hours of speech, and no memory to speak of. A writer never waits
-# for the voice: whoever makes its text could do nothing else meanwhile.
-UNSAID_LIMIT_CHARS = 100_000
-
 
 @dataclass(frozen=True, slots=True)
 class ReplyTiming:
-    pause_ms: int = 150  # a few tokens of a small model on two cores, at some 40 ms each
+    pause_ms: int = PAUSE_MS
     writer_timeout_ms: int = 20_000  # longer than any honest prefill, within a caller's patience
     stall_timeout_ms: int = 30_000  # the same for the whole reply, its voice included
     courtesy: Courtesy = Courtesy()
@@ -66,19 +65,14 @@ class Reply:
         self._request = request
         self._timing = timing
         self._stream = stream
-        self._narration = Narration()
-        self._utterances: deque[Utterance] = deque()
-        self._changed = asyncio.Event()  # text was written, or the writing has ended
-        self._written = False
+        self._speech = Speech(timing.pause_ms, self._tell_fed)
         self._shown_chars = 0
-        self._positions = Positions()
         self._last_speech: SpeechDelta | None = None
         self._finished: Finished | None = None
         self._error: StageError | None = None
         self._voice_failed = False
         self._has_called = False
         self._has_shown = False  # whether any of the text is more than white space
-        self._has_said = False  # whether any of the text was speakable
         self._aside = Aside(speaker, request, stream.ticket, self._emit_aside)
         self._filler = Filler(timing.courtesy, request, stream.ticket, self._aside)
 
@@ -161,9 +155,8 @@ class Reply:
             await self._stream.emit(Written(reason))
 
     def _end_text(self) -> None:
-        self._written = True
         self._filler.settle()
-        self._changed.set()
+        self._speech.end()
 
     async def _show(self, delta: TextDelta) -> None:
         """Text leaves before the voice gets it, so that speech never runs ahead of its text."""
@@ -175,71 +168,36 @@ class Reply:
         self._has_shown = self._has_shown or not delta.text.isspace()
         if not self._request.speak:
             return
-        self._utterances.extend(self._narration.feed(delta.text))
-        self._changed.set()
+        self._speech.write(delta.text)
+        # A writer never waits for the voice: whoever makes its text could do nothing else.
         said_end = self._last_speech.text_end if self._last_speech is not None else 0
         if self._shown_chars - said_end > UNSAID_LIMIT_CHARS:
             raise _too_long(self._writer.name)
 
     # ---- the voice ---------------------------------------------------------------------------
 
-    async def _feed(self, speaking: Stream[str, SpeechDelta]) -> None:
-        """Push utterances as they come; a writer that pauses has its whole words spoken already."""
-        may_pause = True
-        while not (self._written and not self._utterances):
-            if self._utterances:
-                utterance = self._utterances.popleft()
-                await self._say(utterance, speaking)
-                continue
-            self._changed.clear()
-            waits_for_pause = may_pause and self._narration.pending
-            try:
-                async with asyncio.timeout(
-                    self._timing.pause_ms / 1000 if waits_for_pause else None
-                ):
-                    await self._changed.wait()
-                may_pause = True
-            except TimeoutError:
-                self._utterances.extend(self._narration.pause())
-                may_pause = False
-        rest = self._narration.finish() if self._error is None else self._narration.break_off()
-        for utterance in rest:
-            await self._say(utterance, speaking)
-        if not self._has_said and not self._voice_failed:
+    async def _feed(self, speaking: Voice) -> None:
+        await self._speech.feed(speaking)
+        await self._speech.feed_rest(speaking, is_whole=self._error is None)
+        if not self._speech.has_said and not self._voice_failed:
             await self._excuse(speaking)
         await speaking.finish()
 
-    async def _say(self, utterance: Utterance, speaking: Stream[str, SpeechDelta]) -> None:
-        self._positions.add(utterance)
-        if utterance.spoken:
-            if not self._has_said:
-                await self._stream.emit(VoiceFed())
-            self._has_said = True
-            await speaking.push(utterance.spoken)
+    async def _tell_fed(self) -> None:
+        await self._stream.emit(VoiceFed())
 
-    async def _speak(
-        self, speaking: Stream[str, SpeechDelta], writing: Stream[None, WriteOutput]
-    ) -> None:
-        said_end = 0
+    async def _speak(self, speaking: Voice, writing: Stream[None, WriteOutput]) -> None:
         try:
             async for delta in speaking:
                 await self._filler.over.wait()
-                covered = self._positions.to_display(delta.text_end)
-                before = self._last_speech.text_end if self._last_speech is not None else 0
-                covered = max(covered, before)
-                words = displayed(delta.words, self._positions.to_display, said_end, before)
-                said_end = delta.text_end
-                self._last_speech = replace(delta, text_end=covered, words=words)
-                await self._stream.emit(self._last_speech)
-                if self._stream.ticket.urgency is Urgency.FIRST_AUDIO:
-                    # The listener hears something now: others may be first.
-                    self._stream.hurry(Urgency.STEADY)
+                self._last_speech = self._speech.place(delta)
+                await hand_over(self._stream, self._last_speech)
         except StageError as error:
             self._voice_failed = True
             self._fail(error)
             writing.abort()
 
-    async def _excuse(self, speaking: Stream[str, SpeechDelta]) -> None:
+    async def _excuse(self, speaking: Voice) -> None:
         """Nothing could be said: the listener is told so. A draft that failed stays silent."""
         has_failed = self._error is not None
         is_draft = self._stream.ticket.urgency is Urgency.DRAFT
@@ -260,7 +218,7 @@ class Reply:
         utterance = narrate(text, self._shown_chars)
         await self._stream.emit(TextDelta(text))
         self._shown_chars += len(text)
-        await self._say(utterance, speaking)
+        await self._speech.say(utterance, speaking)
 
     async def _emit_aside(self, delta: SpeechDelta) -> None:
         """Sound that stands for none of the text."""
@@ -279,11 +237,9 @@ class Reply:
         self._stream.ticket.check()
         if self._error is not None:
             raise self._error
-        last = self._last_speech
-        if last is not None and last.text_end < self._shown_chars:
-            # What cannot be spoken came last: no samples, but now all of the text is covered.
-            silence = np.zeros(0, np.float32)
-            await self._stream.emit(SpeechDelta(silence, last.rate_hz, self._shown_chars))
+        rest = unspeakable_rest(self._last_speech, self._shown_chars)
+        if rest is not None:
+            await self._stream.emit(rest)
         assert self._finished is not None
         await self._stream.emit(self._finished)
 
@@ -309,6 +265,7 @@ class Reply:
             voice=self._request.voice,
             urgency=self._stream.ticket.urgency,
             speed=self._request.speed,
+            sample=self._request.sample,
         )
 
 

@@ -15,6 +15,7 @@ import numpy.typing as npt
 Samples: TypeAlias = npt.NDArray[np.float32]
 
 HEARING_RATE_HZ = 16_000  # every recogniser, detector and judge here hears at this rate
+ANY_LANGUAGE = "any"  # of a request to recognise: whichever is heard in it
 DETECTOR_FRAME_SAMPLES = 512  # 32 ms, the frame that Silero was trained on
 
 
@@ -79,17 +80,35 @@ class RecogniseRequest:
 
     request_id: str
     urgency: Urgency = Urgency.FIRST_AUDIO
-    language: str | None = None  # ISO 639-1; None lets the recogniser decide
+    language: str | None = None  # ISO 639-1, or ANY_LANGUAGE; None: the recogniser's default
     prompt: str = ""  # words that the speaker is likely to use
     wants_partials: bool = False  # transcripts of what was pushed so far, which may be revised
+    wants_words: bool = False  # when each word of the final transcript was said
+    translates: bool = False  # to English, by a recogniser that can
+
+
+@dataclass(frozen=True, slots=True)
+class HeardWord:
+    """One word of a transcript, and when it was said: seconds from the first pushed sample."""
+
+    text: str
+    start_s: float
+    end_s: float
 
 
 @dataclass(frozen=True, slots=True)
 class Transcript:
-    """Text heard so far. Exactly one final transcript ends a stream; `text` may be empty."""
+    """Text heard so far. Exactly one final transcript ends a stream; `text` may be empty.
+
+    language: ISO 639-1, as asked for or heard; None where the recogniser does not tell.
+    words: of a final transcript that was asked for them, in order; empty where a recogniser knows
+        none. Joined with the spaces between them they are the text.
+    """
 
     text: str
     is_final: bool
+    language: str | None = None
+    words: tuple[HeardWord, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,13 +137,48 @@ class WriteRequest:
 
 
 @dataclass(frozen=True, slots=True)
+class VoiceSample:
+    """A recording whose voice is copied.
+
+    data: the bytes of a sound file, in any usual format; the stage refuses what is none.
+    transcript: what is said in it; None: unknown.
+    """
+
+    data: bytes
+    transcript: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Drawing:
+    """How a voice that draws its sound by chance does so; others take no notice.
+
+    None: the stage's own default. seed: the same request with the same seed sounds alike.
+    most_frames: of 40 ms, after which the speech ends whatever is left to say.
+    first_frames: how many are made before the first sound leaves; more is safer, and later.
+    """
+
+    temperature: float | None = None
+    top_p: float | None = None
+    top_k: int | None = None
+    seed: int | None = None
+    most_frames: int | None = None
+    first_frames: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class SpeakRequest:
-    """Text to speech. Text is pushed in speakable chunks; yields SpeechDelta."""
+    """Text to speech. Text is pushed in speakable chunks; yields SpeechDelta.
+
+    sample: whose voice is spoken with, instead of `voice`; StageError `copying_unsupported` from a
+        stage that cannot copy, `voice_sample_refused` where the recording cannot be used.
+    """
 
     request_id: str
     voice: str
     urgency: Urgency = Urgency.FIRST_AUDIO
     speed: float = 1.0
+    sample: VoiceSample | None = None
+    drawing: Drawing = Drawing()
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,6 +186,7 @@ class ReplyRequest:
     """One whole reply: messages to text and, if `speak`, to speech.
 
     text: what is said, word for word; nothing is written then.
+    sample: whose voice is spoken with, instead of `voice`; as in SpeakRequest.
     """
 
     request_id: str
@@ -147,6 +202,7 @@ class ReplyRequest:
     parallel_tool_calls: bool = True
     truncation: Truncation = Truncation()
     text: str | None = None
+    sample: VoiceSample | None = None
 
 
 def demands_call(request: WriteRequest | ReplyRequest) -> bool:

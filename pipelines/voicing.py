@@ -7,6 +7,7 @@ first was in the middle of.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import AsyncIterator, Callable
 from dataclasses import replace
 
@@ -29,14 +30,14 @@ class Voicing:
         self._speaker = speaker
         self._ticket = ticket
         self._request = request
-        self._pushed: list[str] = []  # bounded as the reply's text is
+        self._unsaid: deque[str] = deque()  # pushed and not said to the end
+        self._over = 0  # characters of what was said to the end
         self._is_finished = False
         self._start = 0  # characters pushed before those of the current request
-        self._said = 0  # characters covered by the speech so far
         self._stream = self._open()
 
     async def push(self, item: str) -> None:
-        self._pushed.append(item)
+        self._unsaid.append(item)
         await self._stream.push(item)
 
     async def finish(self) -> None:
@@ -60,7 +61,7 @@ class Voicing:
                     replace(word, text_end=self._start + word.text_end) for word in delta.words
                 )
                 delta = replace(delta, text_end=self._start + delta.text_end, words=words)
-            self._said = max(self._said, delta.text_end)
+            self._drop_said(delta.text_end)
             return delta
 
     def abort(self) -> None:
@@ -76,16 +77,15 @@ class Voicing:
         self._ticket.on_hurry(stream.hurry)
         return stream
 
+    def _drop_said(self, said_end: int) -> None:
+        while self._unsaid and self._over + len(self._unsaid[0]) <= said_end:
+            self._over += len(self._unsaid.popleft())
+
     async def _begin_anew(self) -> None:
         self._stream = stream = self._open()
-        rest, end = [], 0
-        for text in self._pushed:
-            end += len(text)
-            if end > self._said:
-                rest.append(text)
-        self._start = end - sum(map(len, rest))
-        if rest:
+        self._start = self._over
+        if self._unsaid:
             # In one piece: to push several might wait for the reader, who waits here.
-            await stream.push("".join(rest))
+            await stream.push("".join(self._unsaid))
         if self._is_finished:
             await stream.finish()

@@ -12,6 +12,7 @@ from datetime import datetime
 from pathlib import Path
 
 from fastapi import FastAPI
+from starlette.exceptions import HTTPException
 
 from pipelines.ports import Cascade, Killable, Progress, StageStats
 from pipelines.types import StageError
@@ -19,14 +20,23 @@ from pipelines.weights import WeightsError
 from realtime.access.gate import Gate
 from realtime.access.keyring import KeyRing
 from realtime.access.quota import QuotaSpent, SessionQuota
+from realtime.http.answers import CODE_IN_SCOPE
+from realtime.http.audio import create_audio_routes
 from realtime.http.client_secrets import create_client_secret_route
-from realtime.http.elsewhere import create_elsewhere_routes
+from realtime.http.elsewhere import answer_stray, create_elsewhere_routes
+from realtime.http.health import create_health_routes
+from realtime.http.metrics import create_metrics_route
+from realtime.http.models import create_model_routes
 from realtime.http.pages import Pages
 from realtime.http.readiness import Phase, Readiness
-from realtime.http.routes import create_routes
+from realtime.http.reception import Reception
+from realtime.http.references.fetching import ReferenceRules
+from realtime.observe.figures import server_families
 from realtime.observe.loop_lag import RecentLag, watch_loop_lag
 from realtime.observe.metrics import Metrics
+from realtime.observe.prometheus import CONTENT_TYPE, render
 from realtime.observe.slow_voice import watch_voices
+from realtime.observe.traffic import Traffic
 from realtime.runtime.load import show_load
 from realtime.runtime.pacing import Rates
 from realtime.runtime.parking import Parking
@@ -34,7 +44,10 @@ from realtime.runtime.refusals import ServerFull
 from realtime.runtime.registry import Registry
 from realtime.runtime.session import SessionRuntime
 from realtime.runtime.shell import SessionSetup
+from realtime.runtime.stage_figures import stage_families
 from realtime.runtime.transport import Transport
+from realtime.runtime.voice_lookup import VoiceLookup
+from realtime.runtime.watched_cascade import WatchedCascade
 from realtime.session.identifiers import Identifiers
 from realtime.session.settings import SessionSettings, SessionType
 from realtime.session_defaults import session_bounds, session_settings
@@ -42,6 +55,7 @@ from realtime.settings import Settings
 from realtime.stages import create_cascade
 from realtime.transports.endpoint import create_realtime_route
 from realtime.transports.handshake import CONFIGURED, Admission, Door
+from realtime.voices.shelf import VoiceShelf
 
 log = logging.getLogger(__name__)
 
@@ -77,6 +91,9 @@ class App:
         self._lag = RecentLag()
         self._settings = settings
         self._cascade = cascade
+        self._watched = WatchedCascade(cascade, self.metrics)  # for whoever makes requests
+        self._shelf = VoiceShelf(settings.speech.voices_folder)
+        self._started_at_s = time.time()
         self._on_progress = on_progress
         self._on_ready = on_ready
         self._on_failure: Callable[[], None] = lambda: None
@@ -147,10 +164,24 @@ class App:
             **show_load(self._cascade.stats),
         }
 
+    def _exposition(self) -> str:
+        """Everything that is known, in Prometheus' format."""
+        gauges = {
+            "ready": float(self.readiness.is_ready and self._failure() is None),
+            "start_time_seconds": self._started_at_s,
+            "sessions": self.registry.count,
+            "sessions_parked": self.registry.parked,
+            "sessions_limit": self.registry.limit,
+            "conversation_requests": self.registry.open_requests,
+            "tasks": len(asyncio.all_tasks()),
+        }
+        of_server = server_families(self.metrics, gauges)
+        return render([*of_server, *stage_families(self._cascade.stats)])
+
     async def converse(self, transport: Transport, admission: Admission) -> None:
         setup = self._set_up(admission)
         session = SessionRuntime(
-            transport, self._cascade, setup, metrics=self.metrics, parking=self.parking
+            transport, self._watched, setup, metrics=self.metrics, parking=self.parking
         )
         try:
             with self._quota.hold(admission.key):
@@ -179,6 +210,7 @@ class App:
             resume_ms=self._settings.server.resume_ms if admission.is_resumable else 0,
             bounds=self._bounds,
             rates=Rates(limits.events_per_second, limits.appends_per_second),
+            voices=VoiceLookup(self._cascade, self._shelf.find),
         )
 
     def _lead_ms(self, admission: Admission) -> float | None:
@@ -195,7 +227,14 @@ class App:
 
     def _create_asgi(self) -> FastAPI:
         server = self._settings.server
-        app = FastAPI(title="Parley", lifespan=self._live, openapi_url=None)
+        app = FastAPI(
+            title="Parley",
+            lifespan=self._live,
+            docs_url=None,
+            redoc_url=None,
+        )
+        app.add_exception_handler(HTTPException, answer_stray)
+        app.add_middleware(Traffic, metrics=self.metrics, code_in_scope=CODE_IN_SCOPE)
         gate = Gate(
             KeyRing(server.keys),
             server.origins,
@@ -203,16 +242,22 @@ class App:
             now_s=lambda: self.now_s(),
         )
         app.include_router(
-            create_routes(
-                self.readiness,
-                model=lambda: self._cascade.model,
-                live=self._live_now,
-                gate=gate,
-                failure=self._failure,
-            )
+            create_health_routes(self.readiness, self._live_now, gate, self._failure)
         )
+        app.include_router(create_metrics_route(gate, self._exposition, CONTENT_TYPE))
+        app.include_router(create_model_routes(gate, lambda: self._cascade.model))
         app.include_router(
             create_client_secret_route(gate, self._bounds, self._defaults, make_session_id)
+        )
+        speech = self._settings.speech
+        app.include_router(
+            create_audio_routes(
+                Reception(gate, self.readiness, self._watched, self._apology),
+                self._shelf,
+                ReferenceRules(
+                    speech.remote_references, speech.reference_folders, speech.reference_ports
+                ),
+            )
         )
         app.include_router(create_elsewhere_routes())
         app.include_router(create_realtime_route(Door(gate), self))
@@ -236,6 +281,7 @@ class App:
                     task.cancel()
         self._is_closing = True
         await self._cascade.close()
+        await asyncio.to_thread(self._shelf.close)
 
     async def _load(self) -> None:
         self.is_loading = True

@@ -160,6 +160,75 @@ def _talk(options: argparse.Namespace) -> int:
     )
 
 
+# ---- say, transcribe -------------------------------------------------------------------------
+
+
+def _add_server(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--url", help="the server (default: http://127.0.0.1:8000)")
+    parser.add_argument("--key", help=f"a key of the server (default: ${KEY_VARIABLE})")
+
+
+def _add_say(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("text", help="what to say; - reads it from standard input")
+    parser.add_argument(
+        "-o",
+        "--out",
+        type=Path,
+        metavar="FILE",
+        help="write to this file (.wav, .mp3, .opus, .aac, .flac, .pcm) instead of playing",
+    )
+    parser.add_argument("--voice", help="a voice of the server (default: its first)")
+    parser.add_argument("--speed", type=float, help="0.25 to 4 (default: 1)")
+    parser.add_argument(
+        "--stream", action="store_true", help="play or write while it is spoken, not afterwards"
+    )
+    _add_server(parser)
+
+
+def _say(options: argparse.Namespace) -> int:
+    from realtime.commands.http_client import DEFAULT_URL
+    from realtime.commands.say import SayOptions, read_text, say
+
+    return say(
+        SayOptions(
+            url=options.url or DEFAULT_URL,
+            key=options.key or _key_of_environment(),
+            text=read_text(options.text),
+            voice=options.voice,
+            speed=options.speed,
+            out=options.out,
+            is_streamed=options.stream,
+        )
+    )
+
+
+def _add_transcribe(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("recording", type=Path, metavar="FILE", help="a sound file")
+    parser.add_argument(
+        "--format",
+        choices=("text", "srt", "vtt", "json"),
+        default="text",
+        help="of the transcript (default: text)",
+    )
+    parser.add_argument("--language", help="what is spoken, as en or de (default: found out)")
+    _add_server(parser)
+
+
+def _transcribe(options: argparse.Namespace) -> int:
+    from realtime.commands.http_client import DEFAULT_URL
+    from realtime.commands.transcribe import TranscribeOptions, transcribe
+
+    return transcribe(
+        TranscribeOptions(
+            url=options.url or DEFAULT_URL,
+            key=options.key or _key_of_environment(),
+            recording=options.recording,
+            format=options.format,
+            language=options.language,
+        )
+    )
+
+
 # ---- replay, models, check -------------------------------------------------------------------
 
 
@@ -221,6 +290,10 @@ def _check(options: argparse.Namespace) -> int:
 VERBS = (
     Verb("serve", "Start the server.", _add_serve, _serve),
     Verb("talk", "Talk to a running server with a recording or a microphone.", _add_talk, _talk),
+    Verb("say", "Have a running server speak a text.", _add_say, _say),
+    Verb(
+        "transcribe", "Have a running server write a recording down.", _add_transcribe, _transcribe
+    ),
     Verb("replay", "Run a recorded session again and compare.", _add_replay, _replay),
     Verb("models", "List, fetch or verify model files.", _add_models, _models),
     Verb("check", "Check a configuration without starting it.", _add_config, _check),

@@ -21,6 +21,7 @@ DEFAULT_INSTRUCTIONS = (
 )
 
 Milliseconds = Annotated[int, Field(ge=0, le=3_600_000)]  # an hour: more is a typing mistake
+Port = Annotated[int, Field(ge=1, le=65_535)]
 Phrase = Annotated[str, Field(max_length=200)]  # a sentence or two: it cuts in
 
 # Hosted models mostly begin within a second; after two a caller asks whether anybody is there.
@@ -176,6 +177,40 @@ class Replies(Section):
         raise ValueError(f"{value!r} is no time; write milliseconds, auto or null")
 
 
+class Speech(Section):
+    """Voices of one's own: uploaded ones, and recordings that a request points to.
+
+    voices_dir: a folder for uploaded voices; servers that share one share its voices; null: the
+        user's own (~/.local/share/parley/voices).
+    remote_references: whether recordings are fetched over http and https; never from private
+        addresses.
+    reference_ports: on which ports, then.
+    reference_folders: whose files clients may have read as recordings.
+    """
+
+    voices_dir: Path | None = None
+    remote_references: bool = False
+    reference_ports: Annotated[tuple[Port, ...], Field(min_length=1)] = (80, 443)
+    reference_folders: tuple[Path, ...] = ()
+
+    @field_validator("reference_folders")
+    @classmethod
+    def _folders_are_absolute(cls, folders: tuple[Path, ...]) -> tuple[Path, ...]:
+        """Clients name absolute paths; and which folders those are must not hang on where the
+        server was started."""
+        named = tuple(folder.expanduser() for folder in folders)
+        for folder in named:
+            if not folder.is_absolute():
+                raise ValueError(f"{folder} is no absolute path; write it from / on")
+        return named
+
+    @property
+    def voices_folder(self) -> Path:
+        if self.voices_dir is not None:
+            return self.voices_dir.expanduser()
+        return Path.home() / ".local" / "share" / "parley" / "voices"
+
+
 class Settings(Section):
     """A whole configuration."""
 
@@ -183,6 +218,7 @@ class Settings(Section):
     limits: Limits = Limits()
     session: SessionDefaults = SessionDefaults()
     reply: Replies = Replies()
+    speech: Speech = Speech()
     stages: Stages = Stages()
 
     @property

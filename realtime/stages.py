@@ -76,7 +76,12 @@ def create_cascade(settings: Settings) -> VoiceCascade:
         _recogniser(stages.recogniser, cpu),
         writer,
         speaker,
-        CascadeOptions(voices=voices, model=model, timing=ReplyTiming(courtesy=courtesy)),
+        CascadeOptions(
+            voices=voices,
+            model=model,
+            timing=ReplyTiming(courtesy=courtesy),
+            copies_voices=isinstance(stages.speaker, Higgs | Scripted),
+        ),
     )
 
 

@@ -23,17 +23,18 @@ class FakeCascade(VoiceCascade):
         voices: tuple[str, ...] = ("tone",),
         model: str = "script",
         timing: ReplyTiming | None = None,
+        copies_voices: bool = True,
     ) -> None:
         self.detector = detector or FakeDetectorStage()
         self.judge_stage = judge or FakeJudge()
         self.recogniser = recogniser or FakeRecogniser()
         self.writer = writer or FakeWriter()
-        self.speaker = speaker or FakeSpeaker()
+        self.speaker = speaker or FakeSpeaker(copies_voices=copies_voices)
         super().__init__(
             self.detector,
             self.judge_stage,
             self.recogniser,
             self.writer,
             self.speaker,
-            CascadeOptions(voices, model, timing or ReplyTiming()),
+            CascadeOptions(voices, model, timing or ReplyTiming(), copies_voices),
         )

@@ -11,7 +11,14 @@ from pipelines.fakes.clock import Clock, LoopClock, sleep_after
 from pipelines.ports import Progress
 from pipelines.runtime.async_stage import AsyncDuplexStage
 from pipelines.runtime.ticket import Ticket
-from pipelines.types import RecogniseRequest, Samples, StageError, Transcript
+from pipelines.types import (
+    HEARING_RATE_HZ,
+    HeardWord,
+    RecogniseRequest,
+    Samples,
+    StageError,
+    Transcript,
+)
 
 SPEECH, SILENCE = 0.98, 0.02  # probabilities far from any threshold
 LOUD_DBFS = -45.0  # between the noise of a quiet room and speech
@@ -153,4 +160,14 @@ class FakeRecogniser(AsyncDuplexStage[RecogniseRequest, Samples, Transcript]):
             text = self._texts[min(number, len(self._texts) - 1)]
         if isinstance(text, StageError):
             raise text
-        yield Transcript(text, is_final=True)
+        words = _spread(text, samples) if request.wants_words else ()
+        yield Transcript(text, is_final=True, words=words)
+
+
+def _spread(text: str, samples: int) -> tuple[HeardWord, ...]:
+    """Words as if each took the same time."""
+    words = text.split()
+    each_s = samples / HEARING_RATE_HZ / max(1, len(words))
+    return tuple(
+        HeardWord(word, number * each_s, (number + 1) * each_s) for number, word in enumerate(words)
+    )

@@ -28,6 +28,7 @@ class FakeSpeaker(AsyncDuplexStage[SpeakRequest, str, SpeechDelta]):
     real_time_factor: time that a word takes to make, as a part of the time that it lasts.
     fail_after_words: how many words of a request are spoken before it fails; 2.5 fails in the
         middle of the third, half of which is still heard.
+    copies_voices: whether a request may bring a sample, which changes nothing of its sound.
     """
 
     def __init__(
@@ -38,6 +39,7 @@ class FakeSpeaker(AsyncDuplexStage[SpeakRequest, str, SpeechDelta]):
         real_time_factor: float = 0.0,
         rate_hz: int = RATE_HZ,
         fail_after_words: float | None = None,
+        copies_voices: bool = True,
         clock: Clock | None = None,
     ) -> None:
         self._ms_per_word = ms_per_word
@@ -45,6 +47,7 @@ class FakeSpeaker(AsyncDuplexStage[SpeakRequest, str, SpeechDelta]):
         self._real_time_factor = real_time_factor
         self._rate_hz = rate_hz
         self._fail_after_words = fail_after_words
+        self._copies_voices = copies_voices
         self._clock = clock or LoopClock()
         self.requests: deque[SpeakRequest] = deque(maxlen=REMEMBERED_REQUESTS)
         self.pushed: deque[tuple[str, str]] = deque(maxlen=REMEMBERED_REQUESTS)  # (request, text)
@@ -55,6 +58,10 @@ class FakeSpeaker(AsyncDuplexStage[SpeakRequest, str, SpeechDelta]):
         self, request: SpeakRequest, inputs: AsyncIterator[str], ticket: Ticket
     ) -> AsyncIterator[SpeechDelta]:
         self.requests.append(request)
+        if request.sample is not None and not self._copies_voices:
+            raise StageError(
+                "copying_unsupported", "The scripted voice copies no others, as it was told."
+            )
         spoken_words = 0
         text_end = 0
         async for text in inputs:

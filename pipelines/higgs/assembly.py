@@ -72,9 +72,17 @@ class HiggsVoice:
         return self.script.preamble(rows, transcript)
 
     def open(
-        self, slot: int, preamble: Preamble, *, sampling: Sampling, seed: int, tag: str = ""
+        self,
+        slot: int,
+        preamble: Preamble,
+        *,
+        sampling: Sampling,
+        seed: int,
+        tag: str = "",
+        most_frames: int | None = None,
+        first_frames: int = 0,
     ) -> SpeechStream:
-        """Begin a reply. Raises StageError."""
+        """Begin a reply; the last two as SpeechStream takes them. Raises StageError."""
         stream = SpeechStream(
             slot,
             preamble,
@@ -85,6 +93,8 @@ class HiggsVoice:
             lag_samples=self.lag_samples,
             sampling=sampling,
             seed=seed,
+            most_frames=most_frames,
+            first_frames=first_frames,
         )
         self.engine.open(slot, stream)
         return stream

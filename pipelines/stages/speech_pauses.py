@@ -6,9 +6,11 @@ Whisper may take a pause of a second for the end, and leave out the rest of the 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
 from pipelines.types import HEARING_RATE_HZ, Samples
 
@@ -31,21 +33,70 @@ def shorten_pauses(audio: Samples) -> Samples:
 
     A pause is quiet compared with the speech around it: over a loud background nothing is cut.
     """
+    return Shortened.of(audio).audio
+
+
+@dataclass(frozen=True, slots=True)
+class Shortened:
+    """Audio without its long pauses, and where each sample of it was before.
+
+    kept: (first, last) samples of what was kept, in order; `audio` is these joined.
+    """
+
+    audio: Samples
+    kept: tuple[tuple[int, int], ...]
+
+    @classmethod
+    def of(cls, audio: Samples) -> Shortened:
+        """As `shorten_pauses` says."""
+        kept = tuple(_kept(audio))
+        if len(kept) == 1:
+            return cls(audio, kept)
+        return cls(np.concatenate([audio[first:last] for first, last in kept]), kept)
+
+    def before_s(self, at_s: float, *, is_end: bool = False) -> float:
+        """Where a moment of `audio` was before. is_end: of a sound, which ends ahead of a cut."""
+        sample = at_s * HEARING_RATE_HZ
+        gone = 0
+        for first, last in self.kept:
+            length = last - first
+            if sample < length or (is_end and sample <= length):
+                return (first + sample) / HEARING_RATE_HZ
+            sample -= length
+            gone = last
+        return gone / HEARING_RATE_HZ
+
+
+def _kept(audio: Samples) -> Iterator[tuple[int, int]]:
+    """Spans of samples, never none."""
     whole = len(audio) // FRAME_SAMPLES * FRAME_SAMPLES
     if whole < PAUSE_AT_LEAST_S * HEARING_RATE_HZ:
-        return audio
-    frames = audio[:whole].reshape(-1, FRAME_SAMPLES)
-    levels = np.sqrt(np.mean(np.square(frames), axis=1))
-    threshold = max(QUIET_LEVEL, QUIET_SHARE * float(np.percentile(levels, LOUD_PERCENTILE)))
-    kept = np.ones(len(frames), bool)
+        yield 0, len(audio)
+        return
+    of_frames = levels(audio)
+    quiet_frames = of_frames < quiet_level(of_frames)
     margin = int(KEPT_S * FRAMES_PER_S)
-    first = 0
-    for quiet, run in itertools.groupby(levels < threshold):
+    start, first = 0, 0
+    for quiet, run in itertools.groupby(quiet_frames):
         length = sum(1 for _ in run)
         if quiet and length >= PAUSE_AT_LEAST_S * FRAMES_PER_S:
-            kept[first + margin : first + length - margin] = False
+            yield start * FRAME_SAMPLES, (first + margin) * FRAME_SAMPLES
+            start = first + length - margin
         first += length
-    return np.concatenate([frames[kept].ravel(), audio[whole:]])
+    yield start * FRAME_SAMPLES, len(audio)
+
+
+def levels(audio: Samples) -> npt.NDArray[np.float32]:
+    """The level (RMS) of each whole frame of `FRAME_SAMPLES`."""
+    whole = len(audio) // FRAME_SAMPLES * FRAME_SAMPLES
+    return np.sqrt(np.mean(np.square(audio[:whole].reshape(-1, FRAME_SAMPLES)), axis=1))
+
+
+def quiet_level(of_frames: npt.NDArray[np.float32]) -> float:
+    """Below which a frame is part of a pause."""
+    if not len(of_frames):
+        return QUIET_LEVEL
+    return max(QUIET_LEVEL, QUIET_SHARE * float(np.percentile(of_frames, LOUD_PERCENTILE)))
 
 
 def split(audio: Samples) -> Sequence[Samples]:

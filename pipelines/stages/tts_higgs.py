@@ -5,20 +5,22 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
 import torch
 
-from pipelines.higgs.assembly import HiggsVoice, Size, warm_up
+from pipelines.higgs.assembly import Size, warm_up
+from pipelines.higgs.cloning.preambles import ReferencePreambles
 from pipelines.higgs.cloning.recording import ReferenceRefused
-from pipelines.higgs.cloning.reference import ReferenceEncoder
+from pipelines.higgs.config import CODEC_RATE_HZ
 from pipelines.higgs.loading import load_voice
-from pipelines.higgs.reply.sequence import SequenceTooLong, check_preamble
+from pipelines.higgs.reply.sequence import SequenceTooLong
 from pipelines.higgs.rows import Sampling
 from pipelines.higgs.text.prompt import Preamble
 from pipelines.ports import Progress
 from pipelines.runtime.lead import SPEAKER_LEAD
 from pipelines.runtime.stepped import SteppedStage
 from pipelines.stages.higgs_inspection import refusals
-from pipelines.stages.higgs_model import HiggsModel
+from pipelines.stages.higgs_model import HiggsModel, listener
 from pipelines.stages.higgs_voices import VoiceFile, voice_refused, voice_too_long
 from pipelines.stages.torch_device import choose_device, claim_device
 from pipelines.types import SpeakRequest, SpeechDelta, StageError
@@ -47,7 +49,12 @@ class HiggsSpeakerOptions:
 
 
 class HiggsSpeaker(SteppedStage[SpeakRequest, str, SpeechDelta]):
-    """A voice that is not known speaks with the default one."""
+    """A voice that is not known speaks with the default one.
+
+    Voices are copied from a request's sample, and its drawing is obeyed: a request with a seed
+    sounds alike each time that the same pieces of text come before they are awaited, on the CPU
+    sample for sample, whoever shares a step. `drawing_refused` tells of values that no model takes.
+    """
 
     def __init__(self, options: HiggsSpeakerOptions) -> None:
         self._names = tuple(voice.name for voice in options.voices) or (MADE_UP_VOICE,)
@@ -83,12 +90,13 @@ def _load(options: HiggsSpeakerOptions, place: str, progress: Progress) -> Higgs
             device=place,
             progress=progress,
         )
-    codec = voice.encoder
-    encoder = ReferenceEncoder(codec.encode, codec.config, str(options.model))
+    references = listener(voice, str(options.model))
     preambles = {}
     for file in options.voices:
         progress(f"voice: listening to {file.name}")
-        preambles[file.name] = _preamble(voice, encoder, file)
+        preambles[file.name] = _preamble(references, file)
+    if not preambles:  # else what the encoder makes at first use would be made beside listeners
+        voice.encoder.encode(np.zeros(CODEC_RATE_HZ, np.float32))
     own = voice.member.sampling
     sampling = Sampling(
         own.temperature if options.temperature is None else options.temperature,
@@ -97,15 +105,12 @@ def _load(options: HiggsSpeakerOptions, place: str, progress: Progress) -> Higgs
     )
     preambles = preambles or {MADE_UP_VOICE: voice.preamble()}
     warm_up(voice, preambles.values())
-    return HiggsModel(voice, preambles, sampling, options.seed)
+    return HiggsModel(voice, preambles, sampling, options.seed, references)
 
 
-def _preamble(voice: HiggsVoice, encoder: ReferenceEncoder, file: VoiceFile) -> Preamble:
+def _preamble(references: ReferencePreambles, file: VoiceFile) -> Preamble:
     try:
-        reference = encoder.refer(file.request)
-        preamble = voice.preamble(reference.codes, reference.transcript)
-        check_preamble(len(preamble.items), voice.positions)
-        return preamble
+        return references.of(file.request)
     except ReferenceRefused as error:
         raise voice_refused(file, error) from error
     except SequenceTooLong as error:

@@ -48,7 +48,9 @@ class PiperSpeaker(OneShotStage[SpeakRequest, str, SpeechDelta]):
     """`pipelines.ports.Speaker`. Each pushed chunk is spoken for itself.
 
     model: a Piper voice that is used instead of joe, with its configuration beside it (.json).
-    The voice has one speaker, whatever name a request gives.
+    The voice has one speaker, whatever name a request gives, and copies none: a request with a
+    sample fails with `copying_unsupported`. The model draws its noise itself, where no seed
+    reaches: a request sounds a little different each time, and `Drawing` is not looked at.
     """
 
     def __init__(
@@ -70,6 +72,8 @@ class PiperSpeaker(OneShotStage[SpeakRequest, str, SpeechDelta]):
         def speak(
             voice: PiperVoice, request: SpeakRequest, chunk: str, ticket: Ticket
         ) -> Iterator[SpeechDelta]:
+            if request.sample is not None:
+                raise _copies_none()
             done = progress_of.setdefault(ticket, _Spoken())
             speed = float(np.clip(request.speed, *SPEED_RANGE))
             for piece in pieces(chunk, first=not done.heard):
@@ -159,6 +163,14 @@ def trim_lead(samples: Samples, rate_hz: int) -> Samples:
     if not len(audible):
         return samples
     return samples[max(0, int(audible[0]) - LEAD_MS * rate_hz // 1000) :]
+
+
+def _copies_none() -> StageError:
+    return StageError(
+        "copying_unsupported",
+        "This server's voice has one speaker and copies no other from a recording: leave the "
+        "recording out, or set stages.speaker.kind to higgs.",
+    )
 
 
 def _pronounced(piece: str) -> tuple[Pronounced, ...]:

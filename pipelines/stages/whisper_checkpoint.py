@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,13 +28,17 @@ class WhisperCheckpointError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class WhisperCheckpoint:
-    """suppressed: tokens that are never written; suppressed_first: nor as the first one."""
+    """suppressed: tokens that are never written; suppressed_first: nor as the first one.
+
+    following: (layer, head) of the cross-attention that follows the speech.
+    """
 
     network: WhisperForConditionalGeneration
     vocabulary: Vocabulary
     is_multilingual: bool
     suppressed: tuple[int, ...]
     suppressed_first: tuple[int, ...]
+    following: tuple[tuple[int, int], ...]
 
 
 def load_checkpoint(folder: Path, device: str, dtype: torch.dtype) -> WhisperCheckpoint:
@@ -49,6 +54,7 @@ def load_checkpoint(folder: Path, device: str, dtype: torch.dtype) -> WhisperChe
         is_multilingual=bool(generation.get("is_multilingual", tokens >= MULTILINGUAL_TOKENS)),
         suppressed=_tokens("suppress_tokens", tokens, generation, config),
         suppressed_first=_tokens("begin_suppress_tokens", tokens, generation, config),
+        following=_following(generation, network.config),
     )
 
 
@@ -138,6 +144,19 @@ def _tokens(name: str, tokens: int, *contents: dict[str, Any]) -> tuple[int, ...
     """A list of tokens from the first of the files that has it; lists may be null."""
     listed: Any = next((content[name] for content in contents if content.get(name)), [])
     return tuple(number for number in listed if 0 <= number < tokens)
+
+
+def _following(generation: dict[str, Any], config: Any) -> tuple[tuple[int, int], ...]:
+    """As the file names them; else, as the originals do, all of the later half of the layers."""
+    layers, heads = int(config.decoder_layers), int(config.decoder_attention_heads)
+    later = tuple(itertools.product(range(layers // 2, layers), range(heads)))
+    known = set(itertools.product(range(layers), range(heads)))
+    named = generation.get("alignment_heads") or []
+    try:
+        listed = tuple((int(layer), int(head)) for layer, head in named)
+    except (TypeError, ValueError):
+        return later
+    return tuple(dict.fromkeys(pair for pair in listed if pair in known)) or later
 
 
 def _read(path: Path) -> dict[str, Any]:

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pipelines.stages.openmp import import_sleeping
-from pipelines.stages.whisper_model import Decoded
+from pipelines.stages.whisper_model import FRAMES_PER_S, POSITIONS_PER_S, Decoded
 from pipelines.stages.whisper_vocabulary import Vocabulary
 
 
@@ -30,6 +30,7 @@ class CTranslate2Engine:
             inter_threads=1,
         )
         self.vocabulary = Vocabulary.of_lines(folder / "vocabulary.txt")
+        self._without_times = self.vocabulary.special("notimestamps")
 
     @property
     def bands(self) -> int:
@@ -60,3 +61,15 @@ class CTranslate2Engine:
             return_no_speech_prob=True,
         )[0]
         return Decoded(result.sequences_ids[0], result.scores[0], result.no_speech_prob)
+
+    def align(
+        self, encoded: Any, start: Sequence[int], tokens: Sequence[int], frames: int
+    ) -> list[float]:
+        without = [token for token in start if token != self._without_times]  # it is put in anew
+        found = self._model.align(encoded, without, [list(tokens)], frames)[0].alignments
+        begins_s: list[float] = []
+        for token, at in found:  # each token lasts for one position or more
+            if token == len(begins_s):
+                begins_s.append(at / POSITIONS_PER_S)
+        end_s = frames / FRAMES_PER_S
+        return begins_s + [end_s] * (len(tokens) + 1 - len(begins_s))

@@ -18,7 +18,12 @@ import numpy.typing as npt
 
 from pipelines.stages.mel import HOP_SAMPLES, log_mel
 from pipelines.stages.whisper_vocabulary import Vocabulary
-from pipelines.types import HEARING_RATE_HZ, Samples
+from pipelines.stages.whisper_words import fit_to_sound, place_words, spell_words
+from pipelines.types import HEARING_RATE_HZ, HeardWord, Samples
+
+ENGLISH = "en"
+FRAMES_PER_S = HEARING_RATE_HZ // HOP_SAMPLES  # of the spectrogram
+POSITIONS_PER_S = FRAMES_PER_S // 2  # of the encoder, which halves their number
 
 FULL_WINDOW_S = 30.0  # what Whisper was trained on
 SHORT_WINDOW_S = 10.0  # the least that does not make the decoder repeat itself
@@ -36,6 +41,20 @@ REPETITIVE_RATIO = 2.4  # of zlib's compression; Whisper's own threshold for loo
 
 
 @dataclass(frozen=True, slots=True)
+class Reading:
+    """How a hearing came about: what its words can be placed by.
+
+    encoded: as the engine has it. start: what preceded the text. frames: of the audio, without
+    what fills the window.
+    """
+
+    encoded: Any
+    start: Sequence[int]
+    tokens: Sequence[int]
+    frames: int
+
+
+@dataclass(frozen=True, slots=True)
 class Hearing:
     """What the model heard in one piece of audio, and how sure it was."""
 
@@ -44,6 +63,8 @@ class Hearing:
     log_probability: float  # mean per token
     no_speech: float  # the model's probability that nobody speaks
     compression: float  # of the text; loops compress well
+    language: str | None = None  # ISO 639-1, as told to it or heard
+    reading: Reading | None = None
 
     @property
     def words(self) -> int:
@@ -104,6 +125,16 @@ class WhisperEngine(Protocol):
         """
         ...
 
+    def align(
+        self, encoded: Any, start: Sequence[int], tokens: Sequence[int], frames: int
+    ) -> Sequence[float] | None:
+        """When each token was said, in seconds, and last the end of the last; None: unknown.
+
+        start: as for `decode`, without what precedes the transcript. frames: of the spectrogram,
+        those of the audio.
+        """
+        ...
+
 
 class WhisperModel:
     """Blocking. One call at a time."""
@@ -112,25 +143,45 @@ class WhisperModel:
         self._engine = engine
         self._vocabulary = engine.vocabulary
 
+    @property
+    def is_multilingual(self) -> bool:
+        return self._engine.is_multilingual
+
+    def place(self, hearing: Hearing, audio: Samples) -> list[HeardWord]:
+        """The words of a hearing of this audio, in order; none if the engine cannot tell."""
+        reading = hearing.reading
+        if reading is None or not reading.tokens:
+            return []
+        begins_s = self._engine.align(
+            reading.encoded, reading.start, reading.tokens, reading.frames
+        )
+        if begins_s is None:
+            return []
+        words = spell_words(reading.tokens, self._vocabulary, hearing.language)
+        return fit_to_sound(place_words(words, begins_s), audio)
+
     def hear(
         self,
         audio: Samples,
         language: str | None,
         prompt: str = "",
         pause: Callable[[], None] = lambda: None,
+        *,
+        translates: bool = False,
     ) -> Iterator[Hearing]:
         """One hearing of at most 30 s of audio, and a second one if the first is doubtful.
 
         language: ISO 639-1; None: the model decides. prompt: likely words. pause: called before
-        each long step; what it raises passes through. The last hearing is the best one.
+        each long step; what it raises passes through. translates: to English; only of a model of
+        many languages. The last hearing is the best one.
         """
         duration_s = len(audio) / HEARING_RATE_HZ
         window_s = min(FULL_WINDOW_S, max(SHORT_WINDOW_S, duration_s + SILENCE_AFTER_S))
-        first = self._hear(audio, window_s, language, prompt, pause)
+        first = self._hear(audio, window_s, language, prompt, pause, translates)
         yield first
         if not first.doubtful or window_s == FULL_WINDOW_S:
             return
-        second = self._hear(audio, FULL_WINDOW_S, language, "", pause)
+        second = self._hear(audio, FULL_WINDOW_S, language, "", pause, translates)
         yield first if _better(first, second) else second
 
     def _hear(
@@ -140,6 +191,7 @@ class WhisperModel:
         language: str | None,
         prompt: str,
         pause: Callable[[], None],
+        translates: bool,
     ) -> Hearing:
         pause()
         duration_s = len(audio) / HEARING_RATE_HZ
@@ -148,9 +200,11 @@ class WhisperModel:
         heard = audio[: len(window)]
         window[: len(heard)] = heard
         encoded = self._engine.encode(log_mel(window, self._engine.bands), pause)
-        start = [*self._context(prompt), *self._start(encoded, language)]
+        start = self._start(encoded, language, "translate" if translates else "transcribe")
         limit_tokens = TOKENS_AT_LEAST + int(duration_s * TOKENS_PER_S)
-        decoded = self._engine.decode(encoded, start, limit_tokens, pause)
+        decoded = self._engine.decode(
+            encoded, [*self._context(prompt), *start], limit_tokens, pause
+        )
         text = self._vocabulary.decode(decoded.tokens).strip()
         raw = text.encode()
         return Hearing(
@@ -159,9 +213,17 @@ class WhisperModel:
             log_probability=decoded.log_probability,
             no_speech=decoded.no_speech,
             compression=len(raw) / len(zlib.compress(raw)) if raw else 0.0,
+            language=self._language_of(start),
+            reading=Reading(encoded, start, decoded.tokens, len(heard) // HOP_SAMPLES),
         )
 
-    def _start(self, encoded: Any, language: str | None) -> list[int]:
+    def _language_of(self, start: Sequence[int]) -> str | None:
+        if not self._engine.is_multilingual:
+            return ENGLISH
+        # Behind the start of the transcript: the language, where there is one, and two more.
+        return self._vocabulary.name(start[1]) if len(start) > 3 else None
+
+    def _start(self, encoded: Any, language: str | None, task: str) -> list[int]:
         if not self._engine.is_multilingual:
             return self._markers("startoftranscript", "notimestamps")
         chosen = None if language is None else self._vocabulary.special(language)
@@ -171,7 +233,7 @@ class WhisperModel:
         return [
             *self._markers("startoftranscript"),
             *marker,
-            *self._markers("transcribe", "notimestamps"),
+            *self._markers(task, "notimestamps"),
         ]
 
     def _context(self, prompt: str) -> list[int]:

@@ -50,14 +50,41 @@ class Decoding:
         self._said = [(encoded.new_empty(shape), encoded.new_empty(shape)) for _ in decoder.layers]
         self._length = 0
 
-    def feed(self, tokens: Sequence[int]) -> Tensor:
-        """The states after the tokens: [tokens, width]. More than one only at the start."""
+    def look(
+        self, tokens: Sequence[int], heads: Sequence[tuple[int, int]], positions: int
+    ) -> Tensor:
+        """What each token looks at in the sound: [heads, tokens, positions], each sum is 1.
+
+        To be called first. heads: (layer, head). positions: of the sound, from its beginning.
+        """
+        looks: dict[tuple[int, int], Tensor] = {}
+
+        def watch(number: int, normed: Tensor) -> None:
+            attention = self._decoder.layers[number].encoder_attn
+            queries = _by_head(attention, attention.q_proj(normed))[0]
+            keys = self._heard[number][0][0, :, :positions]
+            for layer, head in heads:
+                if layer == number:
+                    scores = queries[head] @ keys[head].T * attention.head_dim**-0.5
+                    looks[layer, head] = scores.float().softmax(-1)
+
+        self.feed(tokens, watch)
+        return torch.stack([looks[head] for head in heads])
+
+    def feed(
+        self, tokens: Sequence[int], watch: Callable[[int, Tensor], None] | None = None
+    ) -> Tensor:
+        """The states after the tokens: [tokens, width]. More than one only at the start.
+
+        watch: told the number of each layer, and with what it asks the sound.
+        """
         first, last = self._length, self._length + len(tokens)
         self._length = last
         device = self._decoder.embed_positions.weight.device
         hidden = self._decoder.embed_tokens(torch.tensor([list(tokens)], device=device))
         hidden = hidden + self._decoder.embed_positions.weight[first:last]
-        for layer, said, heard in zip(self._decoder.layers, self._said, self._heard, strict=True):
+        layers = zip(self._decoder.layers, self._said, self._heard, strict=True)
+        for number, (layer, said, heard) in enumerate(layers):
             normed = layer.self_attn_layer_norm(hidden)
             for cached, new in zip(said, _project(layer.self_attn, normed), strict=True):
                 cached[:, :, first:last] = new
@@ -65,6 +92,8 @@ class Decoding:
             is_causal = last - first > 1
             hidden = hidden + _attend(layer.self_attn, normed, keys, values, is_causal)
             normed = layer.encoder_attn_layer_norm(hidden)
+            if watch is not None:
+                watch(number, normed)
             hidden = hidden + _attend(layer.encoder_attn, normed, *heard)
             hidden = hidden + _feed(layer, hidden)
         return self._decoder.layer_norm(hidden)[0]

@@ -10,8 +10,9 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
+from pipelines.stages.whisper_alignment import align_tokens
 from pipelines.stages.whisper_checkpoint import WhisperCheckpointError, load_checkpoint
-from pipelines.stages.whisper_model import Decoded
+from pipelines.stages.whisper_model import POSITIONS_PER_S, Decoded
 from pipelines.stages.whisper_network import Decoding, encode
 
 NO_SPEECH = ("nospeech", "nocaptions")  # the later and the earlier name
@@ -43,6 +44,7 @@ class TorchEngine:
                 f"its tokenizer has {self._end} tokens of text, its weights {self._size} tokens"
             )
         self._languages = self._language_markers()
+        self._following = found.following
         markers = range(self._end + 1, self._size)
         self._never = self._mask([*found.suppressed, *markers])
         self._never_first = self._never + self._mask(found.suppressed_first or (self._end,))
@@ -91,6 +93,20 @@ class TorchEngine:
             pause()
             scores = self._scores(decoding.feed([token])[-1]) + self._never
         return Decoded(tokens, float(total) / max(1, len(tokens)), no_speech)
+
+    @torch.inference_mode()
+    def align(
+        self, encoded: Tensor, start: Sequence[int], tokens: Sequence[int], frames: int
+    ) -> list[float] | None:
+        positions = min(frames // 2, encoded.shape[1])
+        text = [*start, *tokens]
+        if not positions or len(text) > self._limit_tokens:
+            return None
+        decoding = Decoding(self._network.model.decoder, encoded, len(text))
+        looks = decoding.look(text, self._following, positions)
+        # A token is written from the state before it; the last state writes the end.
+        begins = align_tokens(looks[:, len(start) - 1 :].cpu().numpy())
+        return [begin / POSITIONS_PER_S for begin in begins]
 
     def _scores(self, state: Tensor) -> Tensor:
         """[tokens], in full precision."""

@@ -10,7 +10,7 @@ from typing import Any
 
 # GPT-2's pre-tokeniser without Unicode categories: a word, number or mark with the space before it.
 _PIECES = re.compile(r"'(?:s|t|re|ve|m|ll|d)| ?[^\W\d_]+| ?\d+| ?[^\s\w]+|\s+")
-
+_MARKER = re.compile(r"<\|.*\|>")
 
 END = "<|endoftext|>"  # the first of the markers, which come after all text
 BYTES = 256  # each is a token
@@ -34,6 +34,9 @@ class Vocabulary:
         if END not in self._ids:
             raise VocabularyError(f"it has no {END}")
         self._end = self._ids[END]
+        self._names = {
+            number: token[2:-2] for token, number in self._ids.items() if _MARKER.fullmatch(token)
+        }
         self._bytes = [
             bytes(byte_of[character] for character in token if character in byte_of)
             for token in tokens[: self._end]
@@ -68,10 +71,17 @@ class Vocabulary:
         """The id of a marker such as `<|en|>`, if the model has it."""
         return self._ids.get(f"<|{name}|>")
 
+    def name(self, number: int) -> str | None:
+        """Of a marker, without its brackets; None of what is no marker."""
+        return self._names.get(number)
+
+    def spell(self, number: int) -> bytes:
+        """What a token writes, which may be part of a character; nothing, of a marker."""
+        return self._bytes[number] if number < self._end else b""
+
     def decode(self, ids: Iterable[int]) -> str:
         """Text of the tokens that are text; markers are left out."""
-        joined = b"".join(self._bytes[number] for number in ids if number < self._end)
-        return joined.decode("utf-8", "replace")
+        return b"".join(map(self.spell, ids)).decode("utf-8", "replace")
 
     def encode(self, text: str) -> list[int]:
         """Byte pair encoding: of all neighbours, those that form the oldest token are joined."""

@@ -11,7 +11,7 @@ class Narration:
     """Feed deltas, get utterances.
 
     Their words and borders depend on the text alone, not on where the deltas were split; only
-    `pause` looks at the clock, on behalf of its caller.
+    `pause` looks at the clock, on behalf of its caller, and `flush` cuts where it is called.
     """
 
     def __init__(self) -> None:
@@ -30,6 +30,10 @@ class Narration:
         """The writer pauses: release what is whole and long enough to be worth speaking."""
         return self._release_whole() + self._chunker.pause()
 
+    def flush(self) -> list[Utterance]:
+        """Release all that was read. More may follow, and stands apart from it."""
+        return self._read_on() + self._chunker.finish()
+
     def break_off(self) -> list[Utterance]:
         """The writer failed: release the text up to its last clause end; the rest is dropped."""
         return self._release_whole() + self._chunker.break_off()
@@ -44,6 +48,10 @@ class Narration:
         is_word = any(char.isalnum() for char in word)
         if not is_word or not ends_clause(word) or may_go_on(word) or self._reader.is_open:
             return []
+        return self._read_on()
+
+    def _read_on(self) -> list[Utterance]:
+        """What waits for more text is read as it is."""
         passages = self._reader.finish()
         for passage in passages:
             last = passage.words[-1] if passage.words else None

@@ -8,6 +8,8 @@ from collections.abc import Callable
 from pipelines.text.chunker import Utterance
 from pipelines.types import WordEnd
 
+FORGET_WORDS = 1_000  # at once: seldom, because what is left moves up
+
 
 class Positions:
     """Remembers, word by word, which display characters the pushed characters stand for."""
@@ -32,7 +34,16 @@ class Positions:
     def to_display(self, spoken_end: int) -> int:
         """Display characters covered by the first `spoken_end` spoken ones; a word counts when all
         of it has been heard."""
-        return self._display_ends[bisect_right(self._spoken_ends, spoken_end) - 1]
+        return self._display_ends[self._word_at(spoken_end)]
+
+    def forget(self, spoken_end: int) -> None:
+        """Less than that is not asked for any more; it may be, and is as much as is still known."""
+        words = self._word_at(spoken_end)
+        if words >= FORGET_WORDS:
+            del self._spoken_ends[:words], self._display_ends[:words]
+
+    def _word_at(self, spoken_end: int) -> int:
+        return max(0, bisect_right(self._spoken_ends, spoken_end) - 1)
 
 
 def displayed(

@@ -40,9 +40,10 @@ class Segment:
     opens: bool
 
 
-_FENCE = re.compile(r"[ \t>]*(?:[-*+]|\d{1,2}[.)])?[ \t]*(`{3,}|~{3,})([^`\n]*)\n")
+# Possessive, because lines of white space alone would take the square of their length otherwise.
+_FENCE = re.compile(r"[ \t>]*+(?:[-*+]|\d{1,2}[.)])?[ \t]*(`{3,}|~{3,})([^`\n]*)\n")
 _MAY_FENCE = re.compile(
-    r"[ \t>]*(?:[-*+]|\d{1,2}[.)])?[ \t]*(?:`{1,2}$|`{3,}[^`\n]*$|~{1,2}$|~{3,}[^\n]*$)"
+    r"[ \t>]*+(?:[-*+]|\d{1,2}[.)])?[ \t]*(?:`{1,2}$|`{3,}[^`\n]*$|~{1,2}$|~{3,}[^\n]*$)"
 )
 _FENCE_END = re.compile(r"[ \t>]*(`{3,}|~{3,})[ \t]*$")
 _RULE = re.compile(r"[-*_=|:+>\s]*$")
@@ -112,7 +113,8 @@ class Segmenter:
     def _take(self, end: int) -> Segment:
         text, self._buffer = self._buffer[:end], self._buffer[end:]
         segment = Segment(text, self._line, self._opens)
-        self._opens = text.endswith("\n")
+        # What comes behind a rule that had to be cut is more of it, or opens the line after all.
+        self._opens = text.endswith("\n") or self._line is Line.RULE
         if self._fence:
             self._line = Line.CODE
             self._fence_chars += len(text)

@@ -30,10 +30,10 @@ class Gate:
         shown = find_key(headers.get("authorization"), subprotocols)
         return self.ring.admit(shown, self.now_s())
 
-    def admit_key(self, headers: Mapping[str, str]) -> Pass:
+    def admit_key(self, headers: Mapping[str, str], subprotocols: Sequence[str] = ()) -> Pass:
         """Let a key in, for what client secrets may not do. Raises Denied."""
         self._check_origin(headers)
-        return self.ring.admit_key(find_key(headers.get("authorization"), ()))
+        return self.ring.admit_key(find_key(headers.get("authorization"), subprotocols))
 
     def admit_reader(self, headers: Mapping[str, str]) -> None:
         """Let whoever only reads what a server without keys tells everybody. Raises Denied."""

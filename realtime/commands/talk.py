@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +14,7 @@ import soxr
 
 from realtime.commands.errors import FAILED, OK, USAGE, CommandError
 from realtime.commands.microphone import open_headset
+from realtime.commands.output_file import require_writable
 from realtime.commands.playback import Playback
 from realtime.commands.turns import Step, Turn, TurnLog, last_voiced_sample
 from realtime.commands.wire_client import (
@@ -45,24 +45,9 @@ class TalkOptions:
 def talk(options: TalkOptions) -> int:
     """Runs one conversation; prints transcripts and each turn's timeline. 1 if a reply failed."""
     if options.out is not None:
-        _require_writable(options.out)
+        require_writable(options.out, "--out", (".wav",))
     spoken = None if options.recording is None else read_recording(options.recording)
     return FAILED if asyncio.run(_talk(options, spoken)) else OK
-
-
-def _require_writable(out: Path) -> None:
-    """What was heard must not be lost for a wrong path. Raises CommandError."""
-    problem = None
-    if out.suffix.lower() != ".wav":
-        problem = "its name must end in .wav"
-    elif not os.path.isdir(out.parent):
-        problem = f"there is no folder {out.parent}: make it first"
-    elif os.path.isdir(out):
-        problem = "it is a folder"
-    elif not os.access(out if os.path.exists(out) else out.parent, os.W_OK):
-        problem = "it may not be written by this user"
-    if problem is not None:
-        raise CommandError(f"--out {out}: {problem}", USAGE)
 
 
 def read_recording(path: Path) -> Pcm:

@@ -3,10 +3,22 @@
 from __future__ import annotations
 
 from starlette.responses import JSONResponse
+from starlette.types import Receive, Scope, Send
 
 from realtime.access.denial import Denied
 
+CODE_IN_SCOPE = "parley.error_code"  # where whoever counts answers finds what was refused
 UNAUTHORISED_HEADERS = {"WWW-Authenticate": "Bearer"}  # every 401 must say how to get in
+
+
+class ErrorResponse(JSONResponse):
+    """An error that tells its code to the server's own middleware as well."""
+
+    code: str = ""
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        scope[CODE_IN_SCOPE] = self.code
+        await super().__call__(scope, receive, send)
 
 
 def error_response(
@@ -19,7 +31,9 @@ def error_response(
     """`{"error": {message, type, code, param}}` with an HTTP status."""
     kind = "server_error" if status >= 500 else "invalid_request_error"
     error = {"message": message, "type": kind, "code": code, "param": param}
-    return JSONResponse({"error": error}, status, headers)
+    response = ErrorResponse({"error": error}, status, headers)
+    response.code = code
+    return response
 
 
 def denial_response(denied: Denied) -> JSONResponse:

@@ -45,6 +45,20 @@ def create_elsewhere_routes() -> APIRouter:
     return router
 
 
+async def answer_stray(request: Request, error: Exception) -> JSONResponse:
+    """What no route takes, in the shape that OpenAI's clients understand; for the application."""
+    status = getattr(error, "status_code", 404)
+    what = f"{request.method} {request.url.path[:100]!r}"
+    allowed: dict[str, str] = getattr(error, "headers", None) or {}
+    if "Allow" in allowed:
+        message = f"{what} is not served; the address takes {allowed['Allow']}."
+        return error_response(405, "method_not_allowed", message, allowed)
+    # The folder of pages behind all routes takes GET alone: to POST there is to miss every route.
+    status = 404 if status == 405 else status
+    message = f"{what} is nothing that this server has; /openapi.json lists what it serves."
+    return error_response(status, "not_found", message)
+
+
 async def _upgrade(_request: Request) -> JSONResponse:
     return error_response(426, "upgrade_required", _SOCKET, {"Upgrade": "websocket"})
 

@@ -16,6 +16,16 @@ _BOUNDS_MS = (
     *(1, 2, 3, 5, 7, 10, 15, 20, 30, 50, 70, 100, 150, 200, 300, 400, 500, 650, 800, 1000),
     *(1200, 1500, 2000, 3000, 5000, 7000, 10_000, 20_000, 30_000, 60_000),
 )  # fmt: skip
+# Label values that one count may have: what clients or remote servers can choose stays bounded.
+MOST_LABELS = 100
+OTHER = "other"  # stands for all above that
+# What people wait for, as spans between two stations of a response.
+_SPANS = (
+    ("speech_end_to_first_audio_ms", "speech_end", "first_sent"),
+    ("turn_end_to_first_audio_ms", "turn_end", "first_sent"),
+    ("response_first_audio_ms", "created", "first_sent"),
+    ("voice_first_audio_ms", "voiced", "first_audio"),
+)
 
 
 class Count(StrEnum):
@@ -33,6 +43,19 @@ class Count(StrEnum):
     STALE_OUTPUTS_DROPPED = "stale_outputs_dropped"
     STALE_FRAMES_DROPPED = "stale_frames_dropped"
     RECORDS_CUT_SHORT = "records_cut_short"
+    RESPONSES = "responses"  # by status
+    SPEECH_STARTED = "speech_started"
+    SPEECH_STOPPED = "speech_stopped"
+    TURNS_COMMITTED = "turns_committed"
+    TURNS_TIMED_OUT = "turns_timed_out"
+    SPEECH_REQUESTS = "speech_requests"  # by outcome
+    RECOGNITIONS = "recognitions"  # by outcome
+    AUDIO_SPOKEN_US = "audio_spoken_us"  # microseconds of sound, by what it was made for
+    AUDIO_RECOGNISED_US = "audio_recognised_us"
+    HTTP_REQUESTS = "http_requests"  # by method, route and status
+    HTTP_REFUSALS = "http_refusals"  # by the code in the answer
+    RECEIVED_BYTES = "received_bytes"  # by kind of connection
+    SENT_BYTES = "sent_bytes"
 
 
 class Histogram:
@@ -41,11 +64,13 @@ class Histogram:
     def __init__(self) -> None:
         self._counts = [0] * (len(_BOUNDS_MS) + 1)
         self.count = 0
+        self.total_ms = 0.0
         self.largest_ms = 0.0
 
     def observe(self, value_ms: float) -> None:
         self._counts[bisect.bisect_left(_BOUNDS_MS, value_ms)] += 1
         self.count += 1
+        self.total_ms += value_ms
         self.largest_ms = max(self.largest_ms, value_ms)
 
     def percentile_ms(self, percent: float) -> float | None:
@@ -70,13 +95,27 @@ class Histogram:
 
 @dataclass(slots=True)
 class Metrics:
-    """One object per server; sessions write, `/metrics` and the log read."""
+    """One object per server; sessions write, `/metrics` and the log read.
+
+    labelled: the counts that are told apart, by the values of their labels.
+    """
 
     counts: Counter[str] = field(default_factory=Counter[str])
+    labelled: dict[str, Counter[tuple[str, ...]]] = field(
+        default_factory=dict[str, Counter[tuple[str, ...]]]
+    )
     histograms: dict[str, Histogram] = field(default_factory=dict[str, Histogram])
 
-    def add(self, what: Count, by: int = 1) -> None:
+    def add(self, what: Count, by: int = 1, labels: tuple[str, ...] = ()) -> None:
+        """labels: the same number of values at each call for the same count."""
         self.counts[what] += by
+        if labels:
+            told = self.labelled.get(what)
+            if told is None:
+                told = self.labelled[what] = Counter()
+            if labels not in told and len(told) >= MOST_LABELS:
+                labels = (OTHER,) * len(labels)
+            told[labels] += by
 
     def observe(self, name: str, value_ms: float) -> None:
         histogram = self.histograms.get(name)
@@ -95,6 +134,11 @@ class Metrics:
     ) -> None:
         """One finished response: every station, measured from the first; one line in the log."""
         self.add(Count.TURNS)
+        self.add(Count.RESPONSES, labels=(status,))
+        at_ms_of = dict(stamps_ms)
+        for span, begin, end in _SPANS:
+            if begin in at_ms_of and end in at_ms_of:
+                self.observe(span, max(0.0, at_ms_of[end] - at_ms_of[begin]))
         if drafted:
             self.add(Count.TURNS_DRAFTED)
         start_ms = stamps_ms[0][1] if stamps_ms else 0.0

@@ -10,7 +10,7 @@ import numpy as np
 from pipelines.types import HEARING_RATE_HZ, Samples, Urgency
 from realtime.audio.fade import fade_out
 from realtime.audio.quantise import to_float32, to_int16
-from realtime.observe.metrics import Metrics
+from realtime.observe.metrics import Count, Metrics
 from realtime.runtime.conversation import SessionView
 from realtime.runtime.egress import Egress, Frame
 from realtime.runtime.hearing import Hearing
@@ -53,11 +53,15 @@ from realtime.session.effects import (
 from realtime.session.items import Item, PartKind, Role
 from realtime.session.notices import (
     ErrorRaised,
+    InputCommitted,
     ItemAdded,
     ItemRetrieved,
     Notice,
     SessionCreated,
     SessionUpdated,
+    SpeechStarted,
+    SpeechStopped,
+    TimeoutTriggered,
     TranscriptionFailed,
 )
 from realtime.session.speaking import NO_FIRST_OUTPUT, STALLED
@@ -67,6 +71,12 @@ log = logging.getLogger(__name__)
 
 # What the machine gives up itself; of what a stage reports, whoever called it has told the log.
 _LATE = (NO_FIRST_OUTPUT, STALLED, TRANSCRIPT_LATE)
+_COUNTED: dict[type, Count] = {
+    SpeechStarted: Count.SPEECH_STARTED,
+    SpeechStopped: Count.SPEECH_STOPPED,
+    InputCommitted: Count.TURNS_COMMITTED,
+    TimeoutTriggered: Count.TURNS_TIMED_OUT,
+}
 _AUDIO_PARTS = (PartKind.INPUT_AUDIO, PartKind.OUTPUT_AUDIO)
 _NOTHING = np.zeros(0, dtype=np.int16)
 _FILED_TURNS = 8  # a turn is recognised soon after it has become an item, or never
@@ -173,6 +183,9 @@ class Performer:
         self._outlet.send(frame)
 
     def _tell(self, notice: Notice) -> None:
+        counted = _COUNTED.get(type(notice))
+        if counted is not None:
+            self._metrics.add(counted)
         match notice:
             case SessionCreated(settings=settings) | SessionUpdated(settings=settings):
                 self.view = SessionView(settings.input_format, settings.output_format)

@@ -20,6 +20,7 @@ from realtime.runtime.item_audio import DEFAULT_LIMIT_BYTES, ItemAudio
 from realtime.runtime.outlet import Outlet
 from realtime.runtime.pacing import Pacing, Rates
 from realtime.runtime.performer import Performer
+from realtime.runtime.voice_lookup import VoiceLookup
 from realtime.runtime.work import Works
 from realtime.session.bounds import Bounds
 from realtime.session.events import Event, Opened
@@ -39,7 +40,7 @@ class SessionSetup:
     in the log. lead_ms: how far audio is sent ahead of its playback, None for as fast as it is
     made. lasts_ms: how long the session may last; it ends at expires_at_s then. resume_ms: how long
     it waits for a client that was lost; 0: it ends with its socket. record_path: the file in which
-    the session is recorded.
+    the session is recorded. voices: where uploaded ones are found; None: nowhere.
     """
 
     settings: SessionSettings
@@ -55,6 +56,7 @@ class SessionSetup:
     resume_ms: float = 0
     bounds: Bounds = Bounds()
     rates: Rates = Rates()
+    voices: VoiceLookup | None = None
 
     def opened(self) -> Opened:
         return Opened(
@@ -90,7 +92,7 @@ class Shell:
         self._outlet = outlet
         self.hearing = Hearing()
         self.items = ItemAudio(setup.item_audio_bytes)
-        self.works = Works(cascade, egress, metrics, group, self._deliver)
+        self.works = Works(cascade, egress, metrics, group, self._deliver, setup.voices)
         self.performer = Performer(
             hearing=self.hearing,
             items=self.items,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Coroutine
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from pipelines.ports import Cascade, RecogniseStream, ReplyStream
 from pipelines.types import (
@@ -29,6 +29,7 @@ from realtime.observe.metrics import Count, Metrics
 from realtime.protocol.formats import is_telephone
 from realtime.runtime.egress import Egress
 from realtime.runtime.turn_audio import TurnAudio
+from realtime.runtime.voice_lookup import VoiceLookup
 from realtime.session.events import (
     Event,
     JudgeAnswered,
@@ -74,6 +75,7 @@ class Works:
     """Opens, hurries and aborts requests.
 
     `deliver` gets each result as an event; what an aborted request still yields is dropped.
+    voices: knows those that were uploaded; None: there are none.
     """
 
     def __init__(
@@ -83,7 +85,9 @@ class Works:
         metrics: Metrics,
         group: asyncio.TaskGroup,
         deliver: Callable[[Event], None],
+        voices: VoiceLookup | None = None,
     ) -> None:
+        self._voices = voices
         self._cascade = cascade
         self._egress = egress
         self._metrics = metrics
@@ -260,6 +264,8 @@ class Works:
         text_end = 0
         voiced = 0  # samples of the voice, at its own rate
         try:
+            if self._voices is not None and request.speak:
+                request = replace(request, sample=await self._voices.find(request.voice))
             stream = self._cascade.reply(request)
             work.stream = work.reply = stream
             if work.urgency is not request.urgency:

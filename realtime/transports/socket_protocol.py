@@ -36,8 +36,10 @@ class SocketProtocol(WebSocketsSansIOProtocol):
             self.read_paused = False
 
     def keepalive_timeout(self) -> None:
-        """A pong that waits unread behind a client's backlog is no sign of a dead client."""
-        if self.read_paused and self.ping_timeout is not None:
+        """A pong that waits unread behind a client's backlog is no sign of a dead client, nor is a
+        ping that waits behind what a slow reader has not read; whoever writes sees a stall."""
+        is_behind = self.read_paused or not self.writable.is_set()
+        if is_behind and self.ping_timeout is not None:
             self.pong_timer = self.loop.call_later(self.ping_timeout, self.keepalive_timeout)
         else:
             super().keepalive_timeout()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -13,7 +14,14 @@ from pipelines.fakes.cascade import FakeCascade
 from pipelines.fakes.speaker import FakeSpeaker
 from pipelines.fakes.writer import Call, Say, Stall, Step, words
 from pipelines.runtime.ticket import Ticket
-from pipelines.types import FinishReason, SpeakRequest, SpeechDelta, StageError, Urgency
+from pipelines.types import (
+    FinishReason,
+    SpeakRequest,
+    SpeechDelta,
+    StageError,
+    Urgency,
+    VoiceSample,
+)
 from tests.pipelines.heard_reply import (
     COURTESY,
     FILLERS,
@@ -95,6 +103,16 @@ def test_a_filler_that_has_begun_is_finished_while_the_text_is_made_already() ->
 
     speaker = FakeSpeaker(ms_per_word=400, real_time_factor=0.5)
     with_cascade([Say("So it is.", after_ms=2250)], body, speaker)
+
+
+def test_a_copied_voice_says_the_filler_too() -> None:
+    sample = VoiceSample(b"RIFF", "hello")
+
+    async def body(cascade: FakeCascade) -> None:
+        await Heard().listen(cascade.reply(replace(request(), sample=sample)))
+        assert [spoken.sample for spoken in cascade.speaker.requests] == [sample, sample]
+
+    with_cascade([Say("So it is.", after_ms=9000)], body)
 
 
 def test_a_draft_waits_in_silence_until_somebody_listens() -> None:

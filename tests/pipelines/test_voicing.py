@@ -57,6 +57,7 @@ async def spoken(
             if not finished and delta.text_end == 17:
                 await voicing.push(" So.")
                 await voicing.finish()
+        assert not voicing._unsaid  # what was said is not kept
         return ends, stage.texts
     finally:
         voicing.abort()

@@ -75,6 +75,15 @@ def test_a_worker_is_told_what_its_factory_takes(
     inspect.signature(factory).bind(**values)
 
 
+@pytest.mark.parametrize(
+    ("choice", "copies"),
+    [(SCRIPTED, True), (Higgs(kind="higgs"), True), (Piper(kind="piper"), False)],
+)
+def test_the_cascade_tells_whether_its_voice_copies_others(choice: Any, copies: bool) -> None:
+    stages = Stages(**{**QUIET, "writer": SCRIPTED, "speaker": choice})
+    assert create_cascade(Settings(stages=stages)).copies_voices is copies
+
+
 def test_a_gpu_stage_has_the_time_that_it_needs() -> None:
     writer = parts(writer=SGLang(kind="sglang", memory_share=0.4))["writer"]
     assert writer._options.close_timeout_s > CLOSE_TIMEOUT_S

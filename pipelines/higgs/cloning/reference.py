@@ -28,6 +28,7 @@ from pipelines.types import Samples
 # Ten seconds of a voice are 1 MB of sound and 8 kB of codes: the codes of many outlast their sound.
 SOUND_LIMITS = CacheLimits(items=256, total_bytes=512 * 2**20)
 CODE_LIMITS = CacheLimits(items=256, total_bytes=256 * 2**20)
+LONGEST_TRANSCRIPT_CHARS = 4_000  # several times what is said in the longest recording
 LONGEST_FRAMES = LONGEST_MS * FRAMES_PER_S // 1000
 
 
@@ -83,6 +84,11 @@ class ReferenceEncoder:
             if getattr(request, name) is not None
         ]
         transcript = (request.transcript or "").strip() or None
+        if len(transcript or "") > LONGEST_TRANSCRIPT_CHARS:
+            raise ReferenceRefused(
+                "transcript",
+                f"is longer than {LONGEST_TRANSCRIPT_CHARS} characters; write only what is said",
+            )
         if not given and transcript:
             raise ReferenceRefused("transcript", "there is no recording that it is of")
         if len(given) != 1:

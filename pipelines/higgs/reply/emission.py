@@ -17,6 +17,7 @@ MOST_FRAMES = 12  # of a piece: half a second; larger ones save nothing and make
 LOW_LEAD_MS = 200  # while no text comes: enough for the codec and the network to end the sound
 SAFETY_MS = 5  # what a step of the engine varies by, before its own variation is known
 GUESSED_PERIOD_MS = 10  # of a frame, until two were seen
+MOST_FIRST_FRAMES = 75  # three seconds: who wants more before the first sound wants no stream
 
 MEAN_GAIN = 1 / 8  # the gains of RFC 6298, which smooths round-trip times
 DEVIATION_GAIN = 1 / 4
@@ -35,10 +36,13 @@ class Emission:
     """One reply. Times are seconds of any clock that does not go back.
 
     lag_samples: how many samples the codec keeps back until more frames, or the end, come.
+    first_frames: how many are there before the first leave, unless they are all for now; at most
+        MOST_FIRST_FRAMES.
     """
 
-    def __init__(self, lag_samples: int) -> None:
+    def __init__(self, lag_samples: int, first_frames: int = 0) -> None:
         self._lag_samples = lag_samples
+        self._first_frames = min(first_frames, MOST_FIRST_FRAMES)
         self._stretch_frames = 0  # given to the codec since it was last closed
         self._last_frames = 0  # of the last piece of this stretch that could be heard
         self._taken_frames = 0
@@ -135,8 +139,9 @@ class Emission:
 
     @property
     def _least_frames(self) -> int:
-        """How many frames it takes until the codec gives a sample."""
-        return max(1, self._lag_samples // FRAME_SAMPLES + 1 - self._stretch_frames)
+        """How many frames it takes until the codec gives a sample that may leave."""
+        least = max(1, self._lag_samples // FRAME_SAMPLES + 1 - self._stretch_frames)
+        return least if self._taken_frames else max(least, self._first_frames)
 
     @property
     def _low_lead_s(self) -> float:

@@ -109,6 +109,15 @@ class Sequence:
     def finish(self) -> None:
         self._finished = True
 
+    def break_off(self) -> None:
+        """Draw nothing any more: what was not taken of frames and text is dropped."""
+        self._generation += 1
+        self._pending.clear()
+        self._texts.clear()
+        self._frames = []
+        self._current = None
+        self._finished = True
+
     # ---- rows out, codes in ------------------------------------------------------------------
 
     @property

@@ -7,6 +7,7 @@ hear -> lead-in trimmed, watched -> SpeechDelta with the words that end in it
 
 from __future__ import annotations
 
+import logging
 from collections import deque
 from dataclasses import dataclass
 
@@ -25,7 +26,14 @@ from pipelines.higgs.rows import Sampling
 from pipelines.higgs.text.prompt import Preamble
 from pipelines.types import Samples, SpeechDelta, StageError, WordEnd
 
+logger = logging.getLogger(__name__)
+
 MOST_ATTEMPTS = 2  # at a chunk: a second seed mends what chance spoilt, a third would be late
+
+# A silence is seen when it is heard, and what the codec was given meanwhile is heard as well: how
+# much depends on the clock. For a seed to sound alike it ends at a fixed frame behind all that:
+# a piece of the largest, and what the codec keeps back.
+SETTLING_FRAMES = 24
 
 
 @dataclass(slots=True)
@@ -33,7 +41,8 @@ class _Chunk:
     """A line that is spoken.
 
     submitted: how many of its frames the codec was given; first_frame: which of the reply's frames
-    was the first of them. frame_count: how many it has in all, once that is known.
+    was the first of them. frame_count: how many it has in all, once that is known. silent: how it
+    has run away, and after how many frames that is to end.
     """
 
     line: Line
@@ -44,6 +53,8 @@ class _Chunk:
     first_frame: int = 0
     frame_count: int | None = None
     is_short: bool = False  # it was cut: its length says nothing of the voice's pace
+    breaks_off: bool = False  # the reply ends within it
+    silent: tuple[RunawayKind, int] | None = None
     words: ChunkWords | None = None
 
     def begin_anew(self) -> None:
@@ -51,6 +62,7 @@ class _Chunk:
         self.repetition = RepetitionWatch()
         self.silence = SilenceWatch(self.line.text)
         self.submitted = 0
+        self.silent = None
         self.words = None
 
     @property
@@ -59,7 +71,11 @@ class _Chunk:
 
 
 class SpeechStream:
-    """Opened in a slot by the engine; hashable by identity."""
+    """Opened in a slot by the engine; hashable by identity.
+
+    most_frames: of all its chunks, with which it ends whatever is left to say; None: no limit.
+    first_frames: as Emission has it.
+    """
 
     def __init__(
         self,
@@ -73,6 +89,8 @@ class SpeechStream:
         lag_samples: int,
         sampling: Sampling,
         seed: int,
+        most_frames: int | None = None,
+        first_frames: int = 0,
     ) -> None:
         """Raises StageError if the voice's reference leaves no room for speech."""
         try:
@@ -94,7 +112,9 @@ class SpeechStream:
         self.is_closed = False
         self.error: StageError | None = None
         self._reading = reading
-        self._emission = Emission(lag_samples)
+        self._most_frames = most_frames
+        self._is_broken_off = False
+        self._emission = Emission(lag_samples, first_frames)
         self._lead_in = LeadIn()
         self._codebooks = audio.codebooks
         self._pace = VoicePace()
@@ -102,7 +122,8 @@ class SpeechStream:
         self._telling = 0  # the chunk whose words are told next
         self._pushed_chars = 0
         self._told_chars = 0
-        self._held: deque[tuple[int, tuple[int, ...]]] = deque()  # of which chunk, and codes
+        # Of which chunk, and codes; None: of an attempt at one that was in vain.
+        self._held: deque[tuple[int | None, tuple[int, ...]]] = deque()
         self._jobs = 0  # on their way
         self._submitted_frames = 0
         self._heard_samples = 0  # of all frames, what was trimmed included
@@ -111,6 +132,8 @@ class SpeechStream:
 
     def push(self, text: str) -> None:
         """Raises StageError where a piece of it cannot fit."""
+        if self._is_broken_off:
+            return
         for line in self._reading.lines(text, self.sequence.has_room_for):
             start, self._pushed_chars = self._pushed_chars, self._pushed_chars + len(line.text)
             if line.chunk is None:
@@ -150,7 +173,7 @@ class SpeechStream:
 
     @property
     def is_ended(self) -> bool:
-        return self._is_silent and self._told_chars >= self._pushed_chars
+        return self._is_silent and not self._awaits_rest
 
     def again_s(self, now_s: float) -> float | None:
         """While starved: in how many seconds something is due; None: nothing by itself."""
@@ -180,7 +203,7 @@ class SpeechStream:
             return None
         taken = [self._held.popleft() for _ in range(piece.frames)]
         for number, _ in taken:
-            self._count(self._chunks[number])
+            self._count(number)
         self._jobs += 1
         codes = np.array([codes for _, codes in taken], np.int32)
         return CodecJob(self.slot, codes.reshape(len(taken), self._codebooks), piece.closes)
@@ -201,7 +224,7 @@ class SpeechStream:
 
     def rest(self) -> list[SpeechDelta]:
         """What is left to tell when all sound was heard: text at the end that makes none."""
-        if not self._is_silent or self._told_chars >= self._pushed_chars:
+        if not self._is_silent or not self._awaits_rest:
             return []
         self._told_chars = self._pushed_chars
         return [SpeechDelta(np.zeros(0, np.float32), CODEC_RATE_HZ, self._told_chars)]
@@ -210,46 +233,86 @@ class SpeechStream:
 
     def _hold(self, frames: Frames) -> None:
         """Keep frames for the codec, unless they show that the speech has run away."""
+        if self._is_broken_off:
+            return
         chunk = self._chunks[frames.chunk]
+        room = self._room
         runaway = chunk.repetition.feed(frames.codes)
-        self._held.extend((frames.chunk, codes) for codes in frames.codes)
-        if frames.is_last:
-            held = sum(number == frames.chunk for number, _ in self._held)
-            chunk.frame_count = chunk.submitted + held
+        self._held.extend((frames.chunk, codes) for codes in frames.codes[:room])
+        if frames.is_last and (room is None or len(frames.codes) <= room):
+            chunk.frame_count = self._frames_of(frames.chunk)
             chunk.is_short = frames.is_short
             if chunk.frame_count == 0:
                 self._time(chunk, self._submitted_frames + len(self._held))
             elif chunk.words is not None:
                 self._end_words(chunk)
-        elif runaway is not None:
-            self._stop(frames.chunk, runaway)
+        elif self._room != 0:
+            if runaway is not None:
+                self._tell(frames.chunk, runaway)
+                self._cut(frames.chunk, self._frames_of(frames.chunk))
+            else:
+                self._end_silence(frames.chunk)
+        if self._room == 0:
+            self._break_off(chunk, frames.chunk)
 
-    def _stop(self, number: int, runaway: Runaway) -> None:
-        """Begin the chunk anew if nothing was heard of it, or end it where it went astray."""
-        chunk = self._chunks[number]
+    def _break_off(self, chunk: _Chunk, number: int) -> None:
+        """The reply has all the frames that it may have."""
+        self._is_broken_off = True
+        self.sequence.break_off()
+        if chunk.frame_count is None:
+            chunk.frame_count = self._frames_of(number)
+            chunk.breaks_off = True
+            if chunk.words is not None:
+                self._end_words(chunk)
+
+    def _tell(self, number: int, runaway: Runaway) -> None:
+        logger.info(
+            "slot %d: speech ran away: %s from frame %d of chunk %d on",
+            *(self.slot, runaway.kind.value, runaway.since_frame, number),
+        )
+
+    def _frames_of(self, number: int) -> int:
+        """How many frames of a chunk there are, since it was last begun."""
         held = sum(owner == number for owner, _ in self._held)
-        was_silent = chunk.submitted == 0 or runaway.kind is RunawayKind.LEADING_SILENCE
-        begins_anew = was_silent and self.sequence.attempt + 1 < MOST_ATTEMPTS
-        if begins_anew:
-            keep = chunk.submitted
-            self.sequence.retry()
-        else:
-            keep = max(runaway.since_frame, chunk.submitted)
-            self.sequence.cut(keep)
-        # A chunk that runs away is the last one of which there are frames.
-        while self._held and self._held[-1][0] == number and chunk.submitted + held > keep:
-            self._held.pop()
-            held -= 1
-        if begins_anew:
-            chunk.begin_anew()
+        return self._chunks[number].submitted + held
+
+    def _end_silence(self, number: int) -> None:
+        """Begin a chunk anew in which nothing was heard, or end it, once its silence is over."""
+        chunk = self._chunks[number]
+        if chunk.silent is None or chunk.frame_count is not None:
+            return
+        kind, end_frame = chunk.silent
+        if self._frames_of(number) < end_frame:
+            return
+        keep = max(end_frame, chunk.submitted)
+        is_vain = kind is RunawayKind.LEADING_SILENCE
+        if not is_vain or self.sequence.attempt + 1 >= MOST_ATTEMPTS:
+            self._cut(number, keep)
+            return
+        self.sequence.retry()
+        self._drop_beyond(number, keep)
+        self._held = deque((None, codes) for _, codes in self._held)
+        chunk.begin_anew()
+
+    def _cut(self, number: int, keep: int) -> None:
+        """End a chunk after so many of its frames."""
+        self.sequence.cut(keep)
+        self._drop_beyond(number, keep)
         for frames in self.sequence.take_frames():
             self._hold(frames)
 
-    def _count(self, chunk: _Chunk) -> None:
-        """One more of its frames goes to the codec."""
-        if chunk.submitted == 0:
-            self._time(chunk, self._submitted_frames)
-        chunk.submitted += 1
+    def _drop_beyond(self, number: int, keep: int) -> None:
+        # A chunk that runs away is the last one of which there are frames.
+        for _ in range(self._frames_of(number) - keep):
+            self._held.pop()
+
+    def _count(self, number: int | None) -> None:
+        """One more frame goes to the codec, of this chunk."""
+        if number is not None:
+            chunk = self._chunks[number]
+            if chunk.submitted == 0:
+                self._time(chunk, self._submitted_frames)
+            chunk.submitted += 1
         self._submitted_frames += 1
 
     def _time(self, chunk: _Chunk, first_frame: int) -> None:
@@ -261,7 +324,10 @@ class SpeechStream:
 
     def _end_words(self, chunk: _Chunk) -> None:
         assert chunk.words is not None and chunk.frame_count is not None
-        chunk.words.ends(chunk.frame_count, learns=not chunk.is_short)
+        if chunk.breaks_off:
+            chunk.words.breaks_off(chunk.frame_count)
+        else:
+            chunk.words.ends(chunk.frame_count, learns=not chunk.is_short)
 
     def _watch_sound(self, samples: Samples) -> None:
         """Let the silence of each chunk be watched, by its own samples."""
@@ -278,8 +344,11 @@ class SpeechStream:
             onset = chunk.silence.onset_samples
             if onset is not None and not was_heard:
                 chunk.words.begins(chunk.first_frame * FRAME_SAMPLES + onset)
-            if runaway is not None and chunk.frame_count is None:
-                self._stop(number, runaway)
+            if runaway is not None and chunk.silent is None:
+                self._tell(number, runaway)
+                end_frame = chunk.silence.judged_frames + SETTLING_FRAMES
+                chunk.silent = runaway.kind, end_frame
+                self._end_silence(number)
                 break
 
     def _words_over(self, begin: int, count: int) -> tuple[WordEnd, ...]:
@@ -300,6 +369,18 @@ class SpeechStream:
                 break
             self._telling += 1
         return tuple(found)
+
+    @property
+    def _room(self) -> int | None:
+        """How many more frames it may have; None: any number."""
+        if self._most_frames is None:
+            return None
+        return self._most_frames - self._submitted_frames - len(self._held)
+
+    @property
+    def _awaits_rest(self) -> bool:
+        """Whether text is left that makes no sound. What a reply breaks off with is not said."""
+        return self._told_chars < self._pushed_chars and not self._is_broken_off
 
     @property
     def _is_silent(self) -> bool:

@@ -192,6 +192,11 @@ class SilenceWatch:
         """Whether anything of the chunk was louder than silence."""
         return self.onset_samples is not None
 
+    @property
+    def judged_frames(self) -> int:
+        """How far it was heard: when it saw a runaway, how many frames it took to see that."""
+        return -(-self._blocks * BLOCK_SAMPLES // FRAME_SAMPLES)
+
     def feed(self, samples: Samples) -> Runaway | None:
         """samples: float32 [n] at 24 kHz, the next ones of the chunk.
 

@@ -84,6 +84,7 @@ class ChunkWords:
         self._scale = self._pace.factor
         self._next = 0
         self._is_over = False
+        self._breaks_off = False
         self._last_samples = self._start_samples
 
     @property
@@ -93,7 +94,8 @@ class ChunkWords:
 
     @property
     def text_end(self) -> int:
-        """Of the last word that was told; all of the chunk's text once its last sample was out."""
+        """Of the last word that was told; all of the chunk's text once its last sample was out,
+        unless it breaks off."""
         if self._is_over:
             return self._text_end
         if self._next == 0:
@@ -103,7 +105,7 @@ class ChunkWords:
     def begins(self, sample: int) -> None:
         """The chunk's first sound is at this sample of the reply; before it nothing is said."""
         start = max(self._start_samples, sample - round(LEAD_S * CODEC_RATE_HZ))
-        if self._end_samples is not None:
+        if self._end_samples is not None and not self._breaks_off:
             self._scale = (self._end_samples - start) / CODEC_RATE_HZ / self._estimated_s
         self._start_samples = start
 
@@ -118,6 +120,11 @@ class ChunkWords:
             self._pace.learn(self._estimated_s, taken_s)
         self._scale = taken_s / self._estimated_s
 
+    def breaks_off(self, frames: int) -> None:
+        """The reply ends with so many frames of the chunk: words beyond are never said."""
+        self._end_samples = self._first_samples + frames * FRAME_SAMPLES
+        self._breaks_off = True
+
     def told(self, emitted_samples: int) -> list[tuple[int, int]]:
         """The words that are over within the first `emitted_samples` of the reply, told once each.
 
@@ -126,7 +133,7 @@ class ChunkWords:
         """
         found: list[tuple[int, int]] = []
         end = self._end_samples
-        is_out = end is not None and emitted_samples >= end
+        is_out = end is not None and emitted_samples >= end and not self._breaks_off
         while self._next < len(self._words):
             at = max(self._last_samples, self._at(self._words[self._next]))
             if is_out and end is not None:

@@ -98,7 +98,7 @@ def test_a_chunk_that_begins_with_endless_silence_is_begun_anew_and_its_words_to
     rig = Rig()
     rig.stream.push(TEXT)
     rig.stream.finish()
-    for _ in range(60):
+    for _ in range(80):
         rig.step(SILENT)
     assert len(set(rig.seeds)) == 2
     row = 0

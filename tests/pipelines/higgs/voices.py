@@ -74,6 +74,8 @@ class Voice:
         seed: int = 1,
         preamble: Preamble | None = None,
         sampling: Sampling = V3.sampling,
+        most_frames: int | None = None,
+        first_frames: int = 0,
     ) -> SpeechStream:
         stream = SpeechStream(
             slot,
@@ -85,6 +87,8 @@ class Voice:
             lag_samples=self.codec.lag_samples,
             sampling=sampling,
             seed=seed,
+            most_frames=most_frames,
+            first_frames=first_frames,
         )
         self.engine.open(slot, stream)
         self.heard[slot] = []

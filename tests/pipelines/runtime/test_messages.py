@@ -55,6 +55,8 @@ def values(annotation: Any) -> st.SearchStrategy[Any]:
             return FLOATS
         case _ if annotation is str:
             return ANY_TEXT
+        case _ if annotation is bytes:
+            return st.binary(max_size=50)
         case _ if annotation is object:
             return ANY
         case type() if issubclass(annotation, Enum):

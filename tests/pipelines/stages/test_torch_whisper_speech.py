@@ -33,6 +33,7 @@ SENTENCES = (
     "Please tell me more about the history of the old bridge.",
     "Yes.",
 )
+TIME_TOLERANCE_S = 0.04  # two positions of the encoder
 EVIDENCE_TOLERANCE = 2e-3  # of two libraries in whole precision
 
 
@@ -107,6 +108,12 @@ def test_both_engines_hear_the_same(folders: tuple[Path, Path]) -> None:
             (expected.log_probability, expected.no_speech), abs=EVIDENCE_TOLERANCE
         )
         assert found.compression == expected.compression
+        placed, likewise = ours.place(found, audio), theirs.place(expected, audio)
+        assert [word.text for word in placed] == [word.text for word in likewise] != []
+        for word, other in zip(placed, likewise, strict=True):
+            assert (word.start_s, word.end_s) == pytest.approx(
+                (other.start_s, other.end_s), abs=TIME_TOLERANCE_S
+            )
 
 
 def test_the_stages_write_the_same_and_nothing_over_noise(folders: tuple[Path, Path]) -> None:

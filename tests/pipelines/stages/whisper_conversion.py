@@ -47,6 +47,7 @@ def convert(source: Path, target: Path) -> Path:
     generation = {
         "suppress_tokens": content["suppress_ids"],
         "begin_suppress_tokens": content["suppress_ids_begin"],
+        "alignment_heads": content["alignment_heads"],
     }
     (target / "generation_config.json").write_text(json.dumps(generation), encoding="utf-8")
     numbers = {token: number for number, token in enumerate(lines[:tokens])}

@@ -88,7 +88,7 @@ def test_the_server_answers_while_its_models_load() -> None:
         assert tasks > 0 and set(lag_ms) == {"p50", "p99", "max"}
         idle = {"active": 0, "aborts": 0, "last_abort_ms": 0.0, "worst_abort_ms": 0.0}
         assert load == dict.fromkeys(
-            ("fake-speaker", "fake-recogniser", "fake-writer", "reply"), idle
+            ("fake-speaker", "fake-recogniser", "fake-writer", "speech", "reply"), idle
         )
         assert app.refusal() is None
         await app.drain()

@@ -11,9 +11,10 @@ from fastapi import FastAPI
 
 from realtime.access.gate import Gate
 from realtime.access.keyring import KeyRing
+from realtime.http.health import create_health_routes
+from realtime.http.models import create_model_routes
 from realtime.http.pages import Pages
 from realtime.http.readiness import Phase, Readiness
-from realtime.http.routes import create_routes
 
 KEY = "a-key-of-sixteen-characters"
 WEB = Path(__file__).resolve().parents[3] / "web"
@@ -28,18 +29,14 @@ def get(
     host: str = "127.0.0.1:8000",
     loopback: bool = True,
     failure: str | None = None,
+    method: str = "GET",
 ):
     app = FastAPI()
     gate = Gate(KeyRing(keys), ("https://voice.example",), loopback=loopback)
     app.include_router(
-        create_routes(
-            readiness,
-            model=lambda: "qwen",
-            live=lambda: {"sessions": 3},
-            gate=gate,
-            failure=lambda: failure,
-        )
+        create_health_routes(readiness, lambda: {"sessions": 3}, gate, lambda: failure)
     )
+    app.include_router(create_model_routes(gate, lambda: "Qwen/qwen"))
     app.mount("/", Pages(WEB))
     headers = {"Host": host}
     if key is not None:
@@ -48,7 +45,7 @@ def get(
     async def ask() -> httpx.Response:
         transport = httpx.ASGITransport(app)
         async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1") as client:
-            return await client.get(path, headers=headers)
+            return await client.request(method, path, headers=headers)
 
     return asyncio.run(ask())
 
@@ -76,11 +73,58 @@ def test_health_says_why_a_server_can_serve_no_more() -> None:
     assert answer.json() == {"status": "stopping", "sessions": 3}
 
 
-def test_models_names_the_one_there_is() -> None:
+PHASES = [
+    (Readiness(Phase.LOADING, "whisper: loading"), None, 503),
+    (Readiness(Phase.READY), None, 200),
+    (Readiness(Phase.READY), "The process of the tts stage is gone.", 503),
+    (Readiness(Phase.STOPPING), None, 503),
+    (Readiness(Phase.FAILED, "no model"), None, 503),
+]
+
+
+@pytest.mark.parametrize(("readiness", "failure", "status"), PHASES)
+def test_a_server_lives_in_every_phase_and_is_ready_in_one(
+    readiness: Readiness, failure: str | None, status: int
+) -> None:
+    alive = get("/health/live", readiness, failure=failure)
+    assert (alive.status_code, alive.json()) == (200, {"status": "live"})
+    ready = get("/health/ready", readiness, failure=failure)
+    whole = get("/health", readiness, failure=failure)
+    assert ready.status_code == whole.status_code == status
+    body = whole.json()
+    assert body.pop("sessions") == 3
+    assert ready.json() == body, "the same words, without the figures"
+    assert (body["status"] == "ready") is (status == 200)
+    assert {answer.headers["cache-control"] for answer in (alive, ready, whole)} == {"no-store"}
+    for path, expected in (("/health/live", 200), ("/health/ready", status), ("/health", status)):
+        head = get(path, readiness, failure=failure, method="HEAD")
+        assert (head.status_code, head.content) == (expected, b"")
+
+
+def test_models_names_what_requests_may_name() -> None:
     answer = get("/v1/models", Readiness())
-    assert answer.json()["data"] == [
-        {"id": "qwen", "object": "model", "created": 0, "owned_by": "parley"}
-    ]
+    entries = answer.json()["data"]
+    assert [entry["id"] for entry in entries] == ["Qwen/qwen", "parley-tts", "parley-asr"]
+    assert entries[0] == {
+        "id": "Qwen/qwen",
+        "object": "model",
+        "created": 0,
+        "owned_by": "parley",
+    }
+    for entry in entries:
+        path = f"/v1/models/{entry['id']}"
+        assert get(path, Readiness()).json() == entry
+        assert get(path.replace("n/q", "n%2Fq"), Readiness()).json() == entry
+
+
+@pytest.mark.parametrize("name", ["whisper-1", "Qwen", "parley-tts/", "%00", "x" * 5000])
+def test_a_model_that_does_not_exist_is_told_in_the_envelope(name: str) -> None:
+    answer = get(f"/v1/models/{name}", Readiness())
+    error = answer.json()["error"]
+    assert (answer.status_code, error["code"], error["param"]) == (404, "model_not_found", "model")
+    assert error["type"] == "invalid_request_error"
+    assert "parley-tts" in error["message"] and len(error["message"]) < 300
+    assert get(f"/v1/models/{name}", Readiness(), keys=(KEY,)).status_code == 401
 
 
 @pytest.mark.parametrize(("key", "status"), [(None, 401), ("wrong", 401), (KEY, 200)])
@@ -92,7 +136,9 @@ def test_models_wants_a_key_where_there_are_keys(key: str | None, status: int) -
         assert answer.headers["www-authenticate"] == "Bearer"
 
 
-@pytest.mark.parametrize("path", ["/health", "/v1/models"])
+@pytest.mark.parametrize(
+    "path", ["/health", "/health/live", "/health/ready", "/v1/models", "/v1/models/parley-asr"]
+)
 @pytest.mark.parametrize(
     ("host", "is_local"),
     [

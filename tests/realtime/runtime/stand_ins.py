@@ -19,11 +19,13 @@ from pipelines.types import (
     ReplyOutput,
     ReplyRequest,
     Samples,
+    SpeakRequest,
     SpeechDelta,
     StageError,
     TextDelta,
     Transcript,
     Urgency,
+    WordEnd,
 )
 from realtime.runtime.transport import TransportClosed
 from realtime.session.effects import Effect
@@ -31,6 +33,7 @@ from realtime.session.events import Event, Tick
 from realtime.session.states import Lifecycle
 
 RATE_HZ = 24_000
+WORD_MS = 100.0  # of a scripted speech
 
 
 def tone(duration_ms: float, rate_hz: int = RATE_HZ, hz: float = 440.0) -> Samples:
@@ -122,10 +125,65 @@ class ScriptedStream:
             self._cascade.active -= 1
 
 
+class ScriptedSpeech(ScriptedStream):
+    """Every push is said as one word of `WORD_MS`, at once; flushes: the pushes before each."""
+
+    def __init__(self, cascade: ScriptedCascade) -> None:
+        super().__init__(cascade, self._speak)
+        self.flushes: list[int] = []
+        self._texts: asyncio.Queue[str | None] = asyncio.Queue()
+        self._is_over = asyncio.Event()
+
+    async def push(self, item: str) -> None:
+        await super().push(item)
+        self._texts.put_nowait(item)
+
+    async def flush(self) -> None:
+        self.flushes.append(len(self.pushed))
+
+    async def finish(self) -> None:
+        await super().finish()
+        self._texts.put_nowait(None)
+
+    def abort(self) -> None:
+        super().abort()
+        self._texts.put_nowait(None)
+        self._is_over.set()
+
+    async def _speak(self) -> AsyncIterator[SpeechDelta]:
+        said = words = 0
+        while (text := await self._texts.get()) is not None and not self.is_aborted:
+            if words >= self._cascade.speech_words:
+                break
+            await self._pass_gate()
+            samples = tone(WORD_MS)
+            over = WordEnd(len(samples), said + len(text.rstrip()))
+            said += len(text)
+            if text.strip() and not self.is_aborted:
+                words += 1
+                yield SpeechDelta(samples, RATE_HZ, said, (over,))
+        if self._cascade.speech_error is not None and not self.is_aborted:
+            raise self._cascade.speech_error
+
+    async def _pass_gate(self) -> None:
+        if self._cascade.speech_gate is None:
+            return
+        waits = [
+            asyncio.ensure_future(event.wait())
+            for event in (self._cascade.speech_gate, self._is_over)
+        ]
+        try:
+            await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for wait in waits:
+                wait.cancel()
+
+
 class ScriptedCascade:
     """Everything answers at once; `gate` events hold it back where a test wants that."""
 
     voices = ("default",)
+    copies_voices = True
     model = "scripted"
     stats = ()
     capacity: Capacity | None = None
@@ -147,12 +205,17 @@ class ScriptedCascade:
         self.recognise_gate: asyncio.Event | None = None
         self.reply_gate: asyncio.Event | None = None
         self.reply_error: Exception | None = None
+        self.speech_gate: asyncio.Event | None = None
+        self.speech_error: Exception | None = None  # raised where a speech ends
+        self.speech_words = 1_000_000  # after which it ends, whatever is pushed
         self.detectors: list[EnergyDetector] = []
         self.heard: list[Samples] = []
         self.has_heard = asyncio.Event()
         self.judged: list[Samples] = []
         self.requests: list[ReplyRequest] = []
         self.streams: list[ScriptedStream] = []
+        self.speak_requests: list[SpeakRequest] = []
+        self.speeches: list[ScriptedSpeech] = []
         self.calls: Counter[str] = Counter()
 
     async def start(self, progress: Progress) -> None:
@@ -204,6 +267,12 @@ class ScriptedCascade:
         stream = ScriptedStream(self, script)
         self.streams.append(stream)
         return stream
+
+    def speak(self, request: SpeakRequest) -> ScriptedSpeech:
+        self.calls["speak"] += 1
+        self.speak_requests.append(request)
+        self.speeches.append(ScriptedSpeech(self))
+        return self.speeches[-1]
 
 
 def spoken_reply(text: str, audio_ms: float = 2000, rate_hz: int = RATE_HZ) -> list[ReplyOutput]:

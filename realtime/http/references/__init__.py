@@ -1,0 +1,1 @@
+"""Recordings that a request points to: what may be read, and how."""

@@ -1,0 +1,1 @@
+"""`WS /v1/audio/speech/stream`."""

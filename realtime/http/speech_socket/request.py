@@ -1,0 +1,169 @@
+"""One request on the socket of speech: its text to the voice, the voice's sound to the client."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+from pipelines.ports import Cascade, SpeechStream
+from pipelines.types import Samples, SpeechDelta, StageError, WordEnd
+from realtime.audio.encoding import SpeechEncoder
+from realtime.audio.tempo import Tempo
+from realtime.http.speech.making import Made
+from realtime.http.speech_socket.script import Mark, Script
+from realtime.http.speech_socket.setup import Setup
+from realtime.http.speech_socket.wire import SpeechWire
+
+MS_PER_S = 1000
+
+# How a request ends, as `audio.done` has it.
+COMPLETED = "completed"
+CANCELLED = "cancelled"
+FAILED = "failed"
+INCOMPLETE = "incomplete"  # the voice ended first, at `max_new_tokens` or its own limit
+
+
+class SpokenRequest:
+    """Its end is told exactly once, by `audio.done`."""
+
+    def __init__(self, setup: Setup, wire: SpeechWire, script: Script) -> None:
+        self._setup = setup
+        self._wire = wire
+        self._script = script
+        self._stream: SpeechStream | None = None
+        self._sound: _Sound | None = None
+        self._characters = 0
+        self._has_all_text = False
+        self._is_told = False
+
+    async def run(self, cascade: Cascade, request_id: str, text: str) -> None:
+        """text: its beginning; the script has the rest. A stage's error is told, not raised."""
+        failure: StageError | None = None
+        self._stream = stream = cascade.speak(self._setup.request(request_id))
+        try:
+            async with asyncio.TaskGroup() as tasks:
+                feeding = tasks.create_task(self._feed(stream, text), name="speech text")
+                async for delta in stream:
+                    await self._hear(delta)
+                feeding.cancel()
+            await self._end_sound()
+        except* StageError as errors:
+            failure = _first(errors)
+        finally:
+            stream.abort()
+        _pass_on_cancellation()
+        if not self._has_all_text:
+            self._script.skip()
+        if failure is not None:
+            await self._wire.tell_problem(self._setup.blame(failure))
+            await self.tell_done(FAILED)
+        else:
+            await self.tell_done(COMPLETED if self._has_all_text else INCOMPLETE)
+
+    def abort(self) -> None:
+        """No sound is made any more. Never blocks."""
+        if self._stream is not None:
+            self._stream.abort()
+
+    async def tell_done(self, status: str) -> None:
+        """Unless it was told. Cancelled while it waits, it has told nothing."""
+        if self._is_told:
+            return
+        samples, rate_hz = (0, 1) if self._sound is None else self._sound.sent
+        made = Made(self._characters, samples, rate_hz)
+        duration_ms = round(made.duration_s * MS_PER_S)
+        await self._wire.tell(
+            "audio.done", status=status, duration_ms=duration_ms, usage=made.usage
+        )
+        self._is_told = True
+
+    async def _feed(self, stream: SpeechStream, text: str) -> None:
+        """Until the text is whole."""
+        entry = text
+        while entry is not Mark.DONE:
+            if entry is Mark.FLUSH:
+                await stream.flush()
+            elif isinstance(entry, str):
+                self._characters += len(entry)
+                await stream.push(entry)
+            entry = await self._script.take()
+        self._has_all_text = True
+        await stream.finish()
+
+    async def _hear(self, delta: SpeechDelta) -> None:
+        if len(delta.samples) == 0:
+            return
+        config = self._setup.config
+        if self._sound is None:
+            self._sound = await asyncio.to_thread(_Sound, self._setup, delta.rate_hz)
+            rate_hz = self._sound.sent_hz
+            await self._wire.tell("audio.start", format=config.response_format, sample_rate=rate_hz)
+        if config.word_timestamps and delta.words:
+            await self._wire.tell("audio.words", words=self._sound.place(delta.words))
+        await self._send(await asyncio.to_thread(self._sound.process, delta.samples))
+
+    async def _end_sound(self) -> None:
+        if self._sound is not None:
+            await self._send(await asyncio.to_thread(self._sound.finish))
+
+    async def _send(self, data: bytes) -> None:
+        if data:
+            await self._wire.send_audio(data)
+
+
+class _Sound:
+    """The sound of one request at the speed and in the format that the client wants.
+
+    sent_hz: of what is sent; the voice may have another rate.
+    """
+
+    def __init__(self, setup: Setup, rate_hz: int) -> None:
+        self._rate_hz = rate_hz
+        self._speed = setup.order.speed
+        self._tempo = Tempo(rate_hz, self._speed)
+        self._encoder = SpeechEncoder(setup.order.format, rate_hz, is_streamed=True)
+        self._spoken_samples = 0  # before the tempo
+        self._sent_samples = 0  # after it
+        self.sent_hz = self._encoder.rate_hz
+
+    @property
+    def sent(self) -> tuple[int, int]:
+        """Samples, and their rate."""
+        return self._sent_samples, self._rate_hz
+
+    def place(self, words: tuple[WordEnd, ...]) -> list[dict[str, Any]]:
+        """Words that end in the samples that come next, as the wire has them: in ms from the first
+        sample that was sent."""
+        samples_per_ms = self._rate_hz * self._speed / MS_PER_S
+        return [
+            {
+                "text_end": word.text_end,
+                "end_ms": round((self._spoken_samples + word.samples) / samples_per_ms),
+            }
+            for word in words
+        ]
+
+    def process(self, samples: Samples) -> bytes:
+        """Blocking."""
+        self._spoken_samples += len(samples)
+        return self._encode(self._tempo.process(samples))
+
+    def finish(self) -> bytes:
+        """Blocking."""
+        return self._encode(self._tempo.finish()) + self._encoder.finish()
+
+    def _encode(self, samples: Samples) -> bytes:
+        self._sent_samples += len(samples)
+        return self._encoder.encode(samples)
+
+
+def _pass_on_cancellation() -> None:
+    """A task group that fails in the moment in which it is cancelled tells of its failure alone."""
+    task = asyncio.current_task()
+    if task is not None and task.cancelling():
+        raise asyncio.CancelledError
+
+
+def _first(errors: ExceptionGroup[StageError]) -> StageError:
+    error = errors.exceptions[0]
+    return error if isinstance(error, StageError) else _first(error)

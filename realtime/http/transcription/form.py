@@ -1,0 +1,133 @@
+"""The upload of a sound file: spooled to the disk as it comes, bounded in size and time."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from dataclasses import dataclass
+from typing import Any
+
+from python_multipart.multipart import parse_options_header
+from starlette.datastructures import UploadFile
+from starlette.formparsers import MultiPartException, MultiPartParser
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import Response
+
+from realtime.http.reception import Refused, refuse
+from realtime.http.transcription.schema import gather_fields
+
+LARGEST_BODY_BYTES = 1_000_000_000
+TEXT_BYTES = 64 * 1024  # of a field that is no file; far more than any may hold
+MOST_FIELDS = 256  # lists come as a field for each entry
+CHUNK_TIMEOUT_S = 20.0  # for a client that says it sends a body and does not
+BODY_TIMEOUT_S = 1800.0  # the largest body over the slowest line worth waiting for
+FILE = "file"
+
+
+@dataclass(frozen=True, slots=True)
+class Upload:
+    """file: open, at its start; whoever has it closes it. fields: the others, by name."""
+
+    file: UploadFile
+    fields: dict[str, Any]
+
+
+async def read_upload(request: Request) -> Upload:
+    """Raises Refused: 400, 408, 413 or 415. A refusal closes the connection, on which the rest of
+    the body may be on its way."""
+    try:
+        _check_head(request)
+        return await _read(request)
+    except Refused as refused:
+        refused.response.headers["Connection"] = "close"
+        raise
+
+
+def _check_head(request: Request) -> None:
+    kind, options = parse_options_header(request.headers.get("content-type"))
+    if kind != b"multipart/form-data" or not options.get(b"boundary"):
+        why = "Send a form with the sound file in its field 'file': multipart/form-data."
+        raise refuse(415, "unsupported_media_type", why, FILE)
+    announced = request.headers.get("content-length", "")
+    if announced.isascii() and announced.isdigit():
+        if len(announced) > 18 or int(announced) > LARGEST_BODY_BYTES:
+            raise _too_large()
+
+
+async def _read(request: Request) -> Upload:
+    body = _Body(request)
+    try:
+        async with asyncio.timeout(BODY_TIMEOUT_S), aclosing(body.chunks()) as chunks:
+            form = await _Parser(request, chunks, body).parse()  # closes its file if it fails
+    except TimeoutError:
+        why = "Invalid 'file': the upload did not arrive in time. Send it again."
+        raise refuse(408, "request_timeout", why, FILE) from None
+    except ClientDisconnect:
+        raise Refused(Response(status_code=400)) from None  # nobody reads it
+    except (MultiPartException, UnicodeError) as error:  # the latter of an odd charset
+        why = f"The form cannot be read: {error}"
+        raise refuse(400, "invalid_form", why, FILE) from None
+    found = form.get(FILE)
+    if not isinstance(found, UploadFile):
+        await form.close()
+        raise _no_file(is_text=found is not None)
+    if not found.size:
+        await form.close()
+        raise refuse(400, "invalid_value", "Invalid 'file': it is empty.", FILE)
+    texts = [(name, text) for name, text in form.multi_items() if isinstance(text, str)]
+    return Upload(found, gather_fields(texts))
+
+
+class _Body:
+    """What the client sends; counted, since a length that it tells may be wrong or none."""
+
+    def __init__(self, request: Request) -> None:
+        self._request = request
+        self.is_form_whole = False
+
+    async def chunks(self) -> AsyncGenerator[bytes, None]:
+        taken_bytes = 0
+        async with aclosing(self._request.stream()) as stream:
+            while True:
+                try:
+                    async with asyncio.timeout(CHUNK_TIMEOUT_S):
+                        chunk = await anext(stream)
+                except StopAsyncIteration:
+                    break
+                taken_bytes += len(chunk)
+                if taken_bytes > LARGEST_BODY_BYTES:
+                    raise _too_large()
+                yield chunk
+        # Told from here, so that the parser closes its file.
+        if not self.is_form_whole:
+            why = "The form ends in the middle: its last boundary is missing. Send it again."
+            raise refuse(400, "truncated_form", why, FILE)
+
+
+class _Parser(MultiPartParser):
+    def __init__(self, request: Request, chunks: AsyncGenerator[bytes, None], body: _Body) -> None:
+        super().__init__(
+            request.headers,
+            chunks,
+            max_files=1,
+            max_fields=MOST_FIELDS,
+            max_part_size=TEXT_BYTES,
+        )
+        self._body = body
+
+    def on_end(self) -> None:
+        self._body.is_form_whole = True
+
+
+def _too_large() -> Refused:
+    megabytes = LARGEST_BODY_BYTES // 1_000_000
+    why = f"Invalid 'file': the upload is larger than {megabytes} MB. Send a compressed format."
+    return refuse(413, "request_too_large", why, FILE)
+
+
+def _no_file(*, is_text: bool) -> Refused:
+    if is_text:
+        why = "Invalid 'file': expected an uploaded file, with a file name, but got a text."
+        return refuse(400, "invalid_type", why, FILE)
+    return refuse(400, "missing_required_parameter", "Missing required parameter: 'file'.", FILE)

@@ -1,0 +1,1 @@
+"""Voices that clients upload: their recordings, and what is known of each."""

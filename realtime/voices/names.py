@@ -1,0 +1,63 @@
+"""What an uploaded voice may be called."""
+
+from __future__ import annotations
+
+import re
+
+MAX_NAME_CHARACTERS = 64
+_NAME = re.compile(rf"[A-Za-z0-9_-]{{1,{MAX_NAME_CHARACTERS}}}")
+
+# Clients that name none of their own send these, and get the default voice: an uploaded voice of
+# such a name would answer people who never asked for it.
+OPENAI_VOICES = frozenset(
+    {
+        "alloy",
+        "ash",
+        "ballad",
+        "cedar",
+        "coral",
+        "echo",
+        "fable",
+        "marin",
+        "nova",
+        "onyx",
+        "sage",
+        "shimmer",
+        "verse",
+    }
+)
+
+
+class VoiceRefused(ValueError):
+    """A voice that cannot be kept. `field` names the part of it; the message says what to do.
+
+    code: voice_name_invalid, voice_name_taken, voice_exists, too_many_voices,
+    voice_sample_refused, transcript_invalid or consent_required.
+    """
+
+    def __init__(self, field: str, code: str, message: str) -> None:
+        super().__init__(message)
+        self.field = field
+        self.code = code
+        self.message = message
+
+
+def is_name(name: str) -> bool:
+    return _NAME.fullmatch(name) is not None
+
+
+def check_name(name: str) -> None:
+    """Raises VoiceRefused."""
+    if not is_name(name):
+        raise VoiceRefused(
+            "name",
+            "voice_name_invalid",
+            f"Invalid 'name': expected 1 to {MAX_NAME_CHARACTERS} letters (a to z), digits, "
+            "hyphens and underscores.",
+        )
+    if name.lower() in OPENAI_VOICES:
+        raise VoiceRefused(
+            "name",
+            "voice_name_taken",
+            f"Invalid 'name': '{name}' is one of OpenAI's voices; choose another name.",
+        )

@@ -1,0 +1,34 @@
+"""What no route takes is answered in OpenAI's envelope, too."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import httpx
+import pytest
+
+from pipelines.fakes.cascade import FakeCascade
+from realtime.settings import Settings
+from tests.live_server import live_server
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "status", "code"),
+    [
+        ("GET", "/v1/models/%0A0", 404, "not_found"),
+        ("POST", "/v1/audio/nothing", 404, "not_found"),
+        ("PUT", "/v1/audio/speech", 405, "method_not_allowed"),
+    ],
+)
+def test_a_stray_is_told_so(tmp_path: Path, method: str, path: str, status: int, code: str) -> None:
+    async def main() -> None:
+        settings = Settings.model_validate({"speech": {"voices_dir": str(tmp_path)}})
+        async with (
+            live_server(FakeCascade(), settings) as server,
+            httpx.AsyncClient(base_url=server.http_url) as client,
+        ):
+            answer = await client.request(method, path)
+            assert (answer.status_code, answer.json()["error"]["code"]) == (status, code)
+
+    asyncio.run(main())
