@@ -53,8 +53,6 @@ async def answer_stray(request: Request, error: Exception) -> JSONResponse:
     if "Allow" in allowed:
         message = f"{what} is not served; the address takes {allowed['Allow']}."
         return error_response(405, "method_not_allowed", message, allowed)
-    # The folder of pages behind all routes takes GET alone: to POST there is to miss every route.
-    status = 404 if status == 405 else status
     message = f"{what} is nothing that this server has; /openapi.json lists what it serves."
     return error_response(status, "not_found", message)
 

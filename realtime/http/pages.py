@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from starlette.exceptions import HTTPException
 from starlette.responses import Response
 from starlette.staticfiles import StaticFiles
 from starlette.types import Scope
@@ -26,6 +27,8 @@ class Pages(StaticFiles):
         super().__init__(directory=folder, html=True)
 
     async def get_response(self, path: str, scope: Scope) -> Response:
+        if path.startswith("v1/") and scope["method"] not in ("GET", "HEAD"):
+            raise HTTPException(404)  # no page was meant: an address of the API that there is not
         response = await super().get_response(path, scope)
         response.headers.update(PAGE_HEADERS)
         return response
