@@ -18,7 +18,8 @@ from tests.live_server import live_server
     [
         ("GET", "/v1/models/%0A0", 404, "not_found"),
         ("POST", "/v1/audio/nothing", 404, "not_found"),
-        ("PUT", "/v1/audio/speech", 405, "method_not_allowed"),
+        ("PUT", "/v1/audio/speech", 404, "not_found"),
+        ("POST", "/index.html", 405, "method_not_allowed"),
     ],
 )
 def test_a_stray_is_told_so(tmp_path: Path, method: str, path: str, status: int, code: str) -> None:
