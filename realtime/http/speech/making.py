@@ -9,12 +9,11 @@ from dataclasses import dataclass
 from typing import IO
 
 from pipelines.ports import Cascade, SpeechStream
-from pipelines.types import Samples, SpeechDelta
-from realtime.audio.encoding import SpeechEncoder
-from realtime.audio.tempo import Tempo
+from pipelines.types import SpeechDelta
 from realtime.audio.wav import wav_header
 from realtime.http.reception import Refused, refuse
 from realtime.http.speech.order import SpeechOrder
+from realtime.http.speech.sound import SentSound
 
 # For the next piece of sound: on a full server others come first, but nobody waits for ever.
 SOUND_TIMEOUT_S = 120.0
@@ -123,7 +122,7 @@ class _Line:
         self._order = order
         self._emit = emit
         self._is_streamed = is_streamed
-        self._works: _Works | None = None
+        self._works: SentSound | None = None
 
     @property
     def made(self) -> Made:
@@ -135,7 +134,7 @@ class _Line:
             return
         if self._works is None:
             order, rate_hz = self._order, delta.rate_hz
-            self._works = await asyncio.to_thread(_Works, order, rate_hz, self._is_streamed)
+            self._works = await asyncio.to_thread(SentSound, order, rate_hz, self._is_streamed)
         await self._pass_on(await asyncio.to_thread(self._works.process, delta.samples))
 
     async def finish(self) -> None:
@@ -146,26 +145,6 @@ class _Line:
     async def _pass_on(self, data: bytes) -> None:
         if data:
             await self._emit(data)
-
-
-class _Works:
-    """The part that computes, in threads."""
-
-    def __init__(self, order: SpeechOrder, rate_hz: int, is_streamed: bool) -> None:
-        self.rate_hz = rate_hz
-        self.samples = 0
-        self._tempo = Tempo(rate_hz, order.speed)
-        self._encoder = SpeechEncoder(order.format, rate_hz, is_streamed=is_streamed)
-
-    def process(self, samples: Samples) -> bytes:
-        return self._encode(self._tempo.process(samples))
-
-    def finish(self) -> bytes:
-        return self._encode(self._tempo.finish()) + self._encoder.finish()
-
-    def _encode(self, samples: Samples) -> bytes:
-        self.samples += len(samples)
-        return self._encoder.encode(samples)
 
 
 def _mend_header(file: IO[bytes], rate_hz: int) -> None:

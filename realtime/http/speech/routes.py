@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable
+from contextlib import ExitStack
 from functools import partial
 from typing import Any, TypeVar
 
@@ -13,10 +13,10 @@ from pydantic import ValidationError
 from starlette.responses import Response
 
 from pipelines.types import VoiceSample
-from realtime.http.answers import error_response
 from realtime.http.lingering import Lingering
 from realtime.http.outlet import Exchange
 from realtime.http.reception import Reception, Refused
+from realtime.http.room import Room
 from realtime.http.speech.answer import answer_speech
 from realtime.http.speech.batch import answer_batch
 from realtime.http.speech.body import read_json
@@ -44,7 +44,7 @@ def create_speech_routes(
     in a file of the server's."""
     router = APIRouter()
     cascade = reception.cascade
-    room = _Room(MOST_REQUESTS)
+    room = Room(MOST_REQUESTS, "speech requests are being answered", RETRY_AFTER_S)
 
     @router.post("/v1/audio/speech", openapi_extra=body_of(SpeechBody))
     async def speak(request: Request) -> Response:
@@ -78,33 +78,6 @@ def create_speech_routes(
             return Exchange(work, headers, held.pop_all())
 
     return router
-
-
-class _Room:
-    """Bounds how many requests are being read and answered."""
-
-    def __init__(self, most: int) -> None:
-        self._most = most
-        self._taken = 0
-
-    @contextmanager
-    def place(self) -> Iterator[None]:
-        """Raises Refused while there is none."""
-        if self._taken >= self._most:
-            raise Refused(
-                error_response(
-                    429,
-                    "too_many_requests",
-                    f"{self._most} speech requests are being answered, which is all that this "
-                    "server takes at once. Try again in a moment.",
-                    headers={"Retry-After": str(RETRY_AFTER_S)},
-                )
-            )
-        self._taken += 1
-        try:
-            yield
-        finally:
-            self._taken -= 1
 
 
 def _identify() -> tuple[str, dict[str, str]]:

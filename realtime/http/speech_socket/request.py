@@ -6,10 +6,9 @@ import asyncio
 from typing import Any
 
 from pipelines.ports import Cascade, SpeechStream
-from pipelines.types import Samples, SpeechDelta, StageError, WordEnd
-from realtime.audio.encoding import SpeechEncoder
-from realtime.audio.tempo import Tempo
+from pipelines.types import SpeechDelta, StageError, WordEnd
 from realtime.http.speech.making import Made
+from realtime.http.speech.sound import SentSound
 from realtime.http.speech_socket.script import Mark, Script
 from realtime.http.speech_socket.setup import Setup
 from realtime.http.speech_socket.wire import SpeechWire
@@ -31,7 +30,7 @@ class SpokenRequest:
         self._wire = wire
         self._script = script
         self._stream: SpeechStream | None = None
-        self._sound: _Sound | None = None
+        self._sound: SentSound | None = None
         self._characters = 0
         self._has_all_text = False
         self._is_told = False
@@ -69,7 +68,8 @@ class SpokenRequest:
         """Unless it was told. Cancelled while it waits, it has told nothing."""
         if self._is_told:
             return
-        samples, rate_hz = (0, 1) if self._sound is None else self._sound.sent
+        sound = self._sound
+        samples, rate_hz = (0, 1) if sound is None else (sound.samples, sound.rate_hz)
         made = Made(self._characters, samples, rate_hz)
         duration_ms = round(made.duration_s * MS_PER_S)
         await self._wire.tell(
@@ -95,11 +95,12 @@ class SpokenRequest:
             return
         config = self._setup.config
         if self._sound is None:
-            self._sound = await asyncio.to_thread(_Sound, self._setup, delta.rate_hz)
+            self._sound = await asyncio.to_thread(SentSound, self._setup.order, delta.rate_hz, True)
             rate_hz = self._sound.sent_hz
             await self._wire.tell("audio.start", format=config.response_format, sample_rate=rate_hz)
         if config.word_timestamps and delta.words:
-            await self._wire.tell("audio.words", words=self._sound.place(delta.words))
+            words = _placed(delta.words, self._sound, self._setup.order.speed)
+            await self._wire.tell("audio.words", words=words)
         await self._send(await asyncio.to_thread(self._sound.process, delta.samples))
 
     async def _end_sound(self) -> None:
@@ -111,50 +112,17 @@ class SpokenRequest:
             await self._wire.send_audio(data)
 
 
-class _Sound:
-    """The sound of one request at the speed and in the format that the client wants.
-
-    sent_hz: of what is sent; the voice may have another rate.
-    """
-
-    def __init__(self, setup: Setup, rate_hz: int) -> None:
-        self._rate_hz = rate_hz
-        self._speed = setup.order.speed
-        self._tempo = Tempo(rate_hz, self._speed)
-        self._encoder = SpeechEncoder(setup.order.format, rate_hz, is_streamed=True)
-        self._spoken_samples = 0  # before the tempo
-        self._sent_samples = 0  # after it
-        self.sent_hz = self._encoder.rate_hz
-
-    @property
-    def sent(self) -> tuple[int, int]:
-        """Samples, and their rate."""
-        return self._sent_samples, self._rate_hz
-
-    def place(self, words: tuple[WordEnd, ...]) -> list[dict[str, Any]]:
-        """Words that end in the samples that come next, as the wire has them: in ms from the first
-        sample that was sent."""
-        samples_per_ms = self._rate_hz * self._speed / MS_PER_S
-        return [
-            {
-                "text_end": word.text_end,
-                "end_ms": round((self._spoken_samples + word.samples) / samples_per_ms),
-            }
-            for word in words
-        ]
-
-    def process(self, samples: Samples) -> bytes:
-        """Blocking."""
-        self._spoken_samples += len(samples)
-        return self._encode(self._tempo.process(samples))
-
-    def finish(self) -> bytes:
-        """Blocking."""
-        return self._encode(self._tempo.finish()) + self._encoder.finish()
-
-    def _encode(self, samples: Samples) -> bytes:
-        self._sent_samples += len(samples)
-        return self._encoder.encode(samples)
+def _placed(words: tuple[WordEnd, ...], sound: SentSound, speed: float) -> list[dict[str, Any]]:
+    """Words that end in the samples that come next, as the wire has them: in ms from the first
+    sample that was sent."""
+    samples_per_ms = sound.rate_hz * speed / MS_PER_S
+    return [
+        {
+            "text_end": word.text_end,
+            "end_ms": round((sound.spoken_samples + word.samples) / samples_per_ms),
+        }
+        for word in words
+    ]
 
 
 def _pass_on_cancellation() -> None:

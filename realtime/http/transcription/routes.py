@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable
+from contextlib import ExitStack
 from functools import partial
 from typing import Any, TypeVar
 
@@ -12,9 +12,9 @@ from fastapi import APIRouter, Request
 from pydantic import ValidationError
 from starlette.responses import Response
 
-from realtime.http.answers import error_response
 from realtime.http.outlet import Exchange
 from realtime.http.reception import Reception, Refused
+from realtime.http.room import Room
 from realtime.http.speech.refusal import refuse_problem
 from realtime.http.transcription.answer import AnswerForm, answer_transcription
 from realtime.http.transcription.form import Upload, read_upload
@@ -79,7 +79,7 @@ class _Desk:
 
     def __init__(self, reception: Reception) -> None:
         self._reception = reception
-        self._taken = 0
+        self._room = Room(MOST_REQUESTS, "files are being transcribed", RETRY_AFTER_S)
 
     async def take(self, request: Request, read: ReadFields) -> Response:
         request_id = f"req_{secrets.token_hex(ID_BYTES)}"
@@ -87,7 +87,7 @@ class _Desk:
         with ExitStack() as held:
             try:
                 self._reception.admit(request.headers)
-                held.enter_context(self._place())
+                held.enter_context(self._room.place())
                 upload: Upload = await read_upload(request)
                 held.callback(upload.file.file.close)
                 order, form = read(upload.fields, request_id)
@@ -97,25 +97,6 @@ class _Desk:
             file = upload.file.file
             work = partial(answer_transcription, self._reception.cascade, order, form, file)
             return Exchange(work, headers, held.pop_all())
-
-    @contextmanager
-    def _place(self) -> Iterator[None]:
-        """Raises Refused while there is none."""
-        if self._taken >= MOST_REQUESTS:
-            raise Refused(
-                error_response(
-                    429,
-                    "too_many_requests",
-                    f"{MOST_REQUESTS} files are being transcribed, which is all that this server "
-                    "takes at once. Try again in a moment.",
-                    headers={"Retry-After": str(RETRY_AFTER_S)},
-                )
-            )
-        self._taken += 1
-        try:
-            yield
-        finally:
-            self._taken -= 1
 
 
 def _validated(model: type[Fields], fields: dict[str, Any]) -> Fields:

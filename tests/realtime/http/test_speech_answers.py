@@ -91,8 +91,8 @@ def test_a_whole_wav_file_is_exact_and_a_streamed_one_holds_the_same_samples() -
 def test_a_file_that_does_not_fit_into_memory_waits_on_the_disk(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("realtime.http.speech_making.MEMORY_BYTES", 1000)
-    monkeypatch.setattr("realtime.http.speech_answer.PIECE_BYTES", 777)
+    monkeypatch.setattr("realtime.http.speech.making.MEMORY_BYTES", 1000)
+    monkeypatch.setattr("realtime.http.speech.answer.PIECE_BYTES", 777)
     assert duration_s(speak(input=TEXT, response_format="wav").content) == TEXT_S
 
 
