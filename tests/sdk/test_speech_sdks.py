@@ -19,7 +19,7 @@ from tests.sdk.parley_process import KEY, ROOT, parley_process
 from tests.sdk.sdks import HERE, PACKAGES, node
 
 TIMEOUT_S = 60.0
-WORDS = 3
+WORDS = 60
 WORD_MS = 300  # of the scripted voice
 RATE_HZ = 24_000
 SDKS = {

@@ -27,7 +27,6 @@ SENTENCES = {
     "bread": "We need some apples, some bread and a bottle of milk.",
     "piano": "He plays the piano every evening after dinner.",
 }
-FILE_S = 180.0
 MODEL = "tiny.en"  # the faster one
 
 
@@ -42,14 +41,14 @@ class EmbeddedEars(ScriptedCascade):
         return self._recogniser.open(request)
 
 
-async def long_talk() -> tuple[Samples, list[str]]:
-    """Three minutes, and the words that mark its sentences, in order."""
+async def long_talk(lasts_s: float) -> tuple[Samples, list[str]]:
+    """So much speech, and the words that mark its sentences, in order."""
     async with started(PiperSpeaker()) as speaker:
         said = {key: await recording(speaker, text, 0.3) for key, text in SENTENCES.items()}
     keys: list[str] = []
     parts: list[Samples] = []
     chance = np.random.default_rng(11)
-    while sum(map(len, parts)) < FILE_S * HEARING_RATE_HZ:
+    while sum(map(len, parts)) < lasts_s * HEARING_RATE_HZ:
         key = str(chance.choice([other for other in said if other not in keys[-1:]]))
         keys.append(key)
         parts.append(said[key])
@@ -69,9 +68,10 @@ def marks_in(text: str) -> list[str]:
     return [word for word in re.findall(r"[a-z]+", text.lower()) if word in SENTENCES]
 
 
-def test_three_minutes_come_out_in_order() -> None:
+@pytest.mark.parametrize("lasts_s", [60.0, pytest.param(180.0, marks=pytest.mark.soak)])
+def test_minutes_come_out_in_order(lasts_s: float) -> None:
     async def main() -> None:
-        audio, keys = await long_talk()
+        audio, keys = await long_talk(lasts_s)
         file = await asyncio.to_thread(encoded, audio, "mp3")
         async with started(WhisperRecogniser(MODEL)) as recogniser:
             transport = httpx.ASGITransport(create_app(EmbeddedEars(recogniser)))

@@ -5,7 +5,7 @@ import OpenAI from "openai";
 const [baseURL, apiKey, recording] = process.argv.slice(2);
 const client = new OpenAI({ baseURL, apiKey, maxRetries: 0 });
 const tell = (name, value) => console.log(JSON.stringify([name, value]));
-const spoken = { model: "tts-1", voice: "alloy", input: "one two three" };
+const spoken = { model: "tts-1", voice: "alloy", input: "one two three ".repeat(20) };
 
 const whole = await client.audio.speech.create({ ...spoken, response_format: "wav" });
 tell("wav", Buffer.from(await whole.arrayBuffer()).toString("base64"));

@@ -18,7 +18,7 @@ def tell(name: str, value: Any) -> None:
 
 async def main(base_url: str, key: str, recording: str) -> None:
     client = AsyncOpenAI(base_url=base_url, api_key=key, max_retries=0)
-    spoken: dict[str, Any] = {"model": "tts-1", "voice": "alloy", "input": "one two three"}
+    spoken: dict[str, Any] = {"model": "tts-1", "voice": "alloy", "input": "one two three " * 20}
 
     whole = await client.audio.speech.create(**spoken, response_format="wav")
     tell("wav", base64.b64encode(whole.content).decode())
