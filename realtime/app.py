@@ -262,7 +262,8 @@ class App:
         app.include_router(create_elsewhere_routes())
         app.include_router(create_realtime_route(Door(gate), self))
         if WEB_FOLDER.is_dir():
-            app.mount("/", Pages(WEB_FOLDER))
+            # Behind all routes, so that a wrong method on one of them is told as that.
+            app.router.default = Pages(WEB_FOLDER)
         return app
 
     @asynccontextmanager

@@ -30,6 +30,9 @@ NOT_SUPPORTED = {
 }
 
 
+# Of addresses under /v1, for a base URL that lacks it.
+WITHOUT_VERSION = ("/audio/", "/models", "/realtime")
+
 _SOCKET = (
     "This address is a WebSocket: connect to it with ws:// or wss://, with an OpenAI Realtime SDK "
     "for instance, or open this server's own page at /."
@@ -54,6 +57,8 @@ async def answer_stray(request: Request, error: Exception) -> JSONResponse:
         message = f"{what} is not served; the address takes {allowed['Allow']}."
         return error_response(405, "method_not_allowed", message, allowed)
     message = f"{what} is nothing that this server has; /openapi.json lists what it serves."
+    if request.url.path.startswith(WITHOUT_VERSION):
+        message = f"{what} is nothing that this server has. Did you mean /v1{request.url.path}?"
     return error_response(status, "not_found", message)
 
 

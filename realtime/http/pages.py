@@ -27,8 +27,8 @@ class Pages(StaticFiles):
         super().__init__(directory=folder, html=True)
 
     async def get_response(self, path: str, scope: Scope) -> Response:
-        if path.startswith("v1/") and scope["method"] not in ("GET", "HEAD"):
-            raise HTTPException(404)  # no page was meant: an address of the API that there is not
+        if scope["method"] not in ("GET", "HEAD") and not self.lookup_path(path)[1]:
+            raise HTTPException(404)  # no page was meant
         response = await super().get_response(path, scope)
         response.headers.update(PAGE_HEADERS)
         return response

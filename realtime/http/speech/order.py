@@ -16,6 +16,8 @@ from realtime.protocol.problems import excerpt, listing
 from realtime.voices.names import OPENAI_VOICES
 
 DEFAULT_FORMAT = "mp3"
+# They tell their length at their start, and some programs cannot read one that does not.
+WHOLE_FORMATS = frozenset({"wav", "flac"})
 # What programs written for other servers ask for: they get the default voice, without a change.
 USUAL_VOICES = OPENAI_VOICES | {"default"}
 MAX_NAMES_TOLD = 50  # in the message about an unknown voice
@@ -152,7 +154,7 @@ class OrderDesk:
 def _is_streamed(body: SpeechFields, format: str) -> bool:
     """Where a request does not say: a WAV file without its length puzzles many programs, while in
     every other format nothing is lost by sending it at once."""
-    return format != "wav" if body.stream is None else body.stream
+    return format not in WHOLE_FORMATS if body.stream is None else body.stream
 
 
 def _drawing_of(body: SpeechFields) -> Drawing:

@@ -87,7 +87,7 @@ class SpeechFields(_Fields):
 
     model: any name; the server has one voice model. instructions: taken, and followed by no voice.
     stream: whether the file is sent while it is made, and cannot tell its length; if left out,
-        all formats are but WAV.
+        all formats are but WAV and FLAC.
     references: one at most. ref_audio, ref_text: the same, in two fields.
     """
 

@@ -18,7 +18,10 @@ from tests.live_server import live_server
     [
         ("GET", "/v1/models/%0A0", 404, "not_found"),
         ("POST", "/v1/audio/nothing", 404, "not_found"),
-        ("PUT", "/v1/audio/speech", 404, "not_found"),
+        ("PUT", "/v1/audio/speech", 405, "method_not_allowed"),
+        ("GET", "/v1/audio/speech", 405, "method_not_allowed"),
+        ("POST", "/audio/speech", 404, "not_found"),
+        ("GET", "/nothing.html", 404, "not_found"),
         ("POST", "/index.html", 405, "method_not_allowed"),
     ],
 )
