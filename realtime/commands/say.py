@@ -124,7 +124,8 @@ def _request(options: SayOptions, format: str) -> dict[str, Any]:
         "voice": options.voice,
         "speed": options.speed,
         "response_format": format,
-        "stream": True,
+        # A FLAC file that is sent while it is made cannot tell its length.
+        "stream": options.is_streamed or format != "flac",
     }
     return {name: value for name, value in wanted.items() if value is not None}
 

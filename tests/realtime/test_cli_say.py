@@ -260,3 +260,11 @@ def test_where_nobody_looks_nothing_is_drawn() -> None:
     with progress.Progress("speaking", stream) as shown:
         shown.show("7.0 s", 0.5)
     assert stream.getvalue() == ""
+
+
+@pytest.mark.parametrize(("name", "is_streamed"), [("heard.flac", False), ("heard.mp3", True)])
+def test_a_file_that_must_know_its_length_is_asked_for_whole(
+    capsys: pytest.CaptureFixture[str], stub: Stub, tmp_path: Path, name: str, is_streamed: bool
+) -> None:
+    assert run(capsys, "Hello.", "-o", str(tmp_path / name), "--url", stub.url)[0] == 0
+    assert json.loads(stub.body)["stream"] is is_streamed
