@@ -114,9 +114,10 @@ class ReferenceFetcher:
             raise _wrong(field, f"expected at most {MAX_URL_CHARACTERS} characters")
         try:
             url = httpx.URL(text)
+            host = url.host  # it is decoded here, and may be no name
         except (httpx.InvalidURL, ValueError):
             raise _wrong(field, "it is no URL that can be read") from None
-        if url.scheme not in ("http", "https") or not url.host:
+        if url.scheme not in ("http", "https") or not host:
             raise _wrong(field, "expected an http or https URL")
         if url.userinfo:
             raise _wrong(field, "it must hold no user name or password")

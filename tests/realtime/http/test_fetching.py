@@ -215,6 +215,7 @@ def test_a_name_that_changes_its_mind_is_asked_once_per_visit() -> None:
         ("http://voices.test:8080/", "port"),
         ("http://voices.test:99999/", "port"),
         ("http://[::1/", "no URL"),
+        ("http://xn--/", "no URL"),
         ("http://voices.test/\n", "no URL"),
         ("http://voices.test/" + "a" * 3000, "at most 2048 characters"),
     ],
