@@ -145,7 +145,12 @@ class ReferenceFetcher:
                         await response.aclose()
                 except httpx.ConnectError:
                     continue
-                except (httpx.HTTPError, httpx.InvalidURL, httpx.StreamError) as error:
+                except (
+                    httpx.HTTPError,
+                    httpx.InvalidURL,
+                    httpx.StreamError,
+                    UnicodeError,
+                ) as error:
                     raise _unreachable(field, "its server broke off") from error
         raise _unreachable(field, "its server cannot be reached")
 
