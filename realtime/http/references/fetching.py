@@ -36,6 +36,9 @@ _HEADERS = {
 
 Resolve = Callable[[str, int], Awaitable[list[str]]]
 
+# Of a visit; the last of a redirect to a host that is no name.
+_BROKEN = (httpx.HTTPError, httpx.InvalidURL, httpx.StreamError, UnicodeError)
+
 
 @dataclass(frozen=True, slots=True)
 class ReferenceRules:
