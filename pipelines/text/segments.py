@@ -81,7 +81,7 @@ class Segmenter:
             self._buffer += char
             if char.isspace() and self._is_plain():
                 found.append(self._take(len(self._buffer)))
-            elif char.isspace() or is_wide(char) or len(self._buffer) > RUN_CHARS:
+            elif char.isspace() or is_wide(char) or self._is_endless(char):
                 found += self._cut(final=False)
             elif len(self._buffer) > 1 and is_wide(self._buffer[-2]):
                 found += self._cut(final=False)
@@ -90,6 +90,12 @@ class Segmenter:
     def finish(self) -> list[Segment]:
         """Nothing follows: what was held is what it looks like."""
         return self._cut(final=True)
+
+    def _is_endless(self, char: str) -> bool:
+        """Whether the buffer, which this character ends, is to be cut though no border is seen. A
+        mark that belongs to the letter before is no place for it, until there are too many."""
+        length = len(self._buffer)
+        return length > RUN_CHARS and (not joins_previous(char) or length > 2 * RUN_CHARS)
 
     def _is_plain(self) -> bool:
         """Whether the buffer is a word as most are, which begins and holds nothing."""

@@ -32,7 +32,7 @@ LONG_TEXT = "word " * 20_000
 WAYS: list[dict[str, Any]] = [
     {"response_format": "pcm"},
     {"response_format": "wav", "stream": True},
-    {"response_format": "flac"},
+    {"response_format": "flac", "stream": True},
     {"response_format": "pcm", "stream_format": "sse"},
 ]
 
