@@ -31,6 +31,7 @@ from realtime.http.pages import Pages
 from realtime.http.readiness import Phase, Readiness
 from realtime.http.reception import Reception
 from realtime.http.references.fetching import ReferenceRules
+from realtime.http.visits import Visits
 from realtime.observe.figures import server_families
 from realtime.observe.loop_lag import RecentLag, watch_loop_lag
 from realtime.observe.metrics import Metrics
@@ -88,6 +89,7 @@ class App:
         self._quota = SessionQuota(settings.limits.sessions_per_key)
         self._bounds = session_bounds(settings.limits)
         self.readiness = Readiness()
+        self.visits = Visits()
         self._lag = RecentLag()
         self._settings = settings
         self._cascade = cascade
@@ -106,11 +108,15 @@ class App:
     async def drain(self) -> None:
         """Let people finish what is being said, take nobody new. Bounded."""
         self.readiness.move(Phase.STOPPING)
-        await self.registry.drain(self._settings.server.drain_ms / 1000)
+        timeout_s = self._settings.server.drain_ms / 1000
+        async with asyncio.TaskGroup() as group:
+            group.create_task(self.registry.drain(timeout_s), name="drain of conversations")
+            group.create_task(self.visits.drain(timeout_s), name="drain of audio requests")
 
     def hurry(self) -> None:
-        """End what is waited for: the conversations of `drain`, then the stages' own tidying up."""
+        """End what is waited for: all that `drain` lets finish, then the stages' own tidying up."""
         self.registry.hurry()
+        self.visits.hurry()
         if self._is_closing and isinstance(self._cascade, Killable):
             self._cascade.kill()
 
@@ -252,7 +258,7 @@ class App:
         speech = self._settings.speech
         app.include_router(
             create_audio_routes(
-                Reception(gate, self.readiness, self._watched, self._apology),
+                Reception(gate, self.readiness, self._watched, self._apology, self.visits),
                 self._shelf,
                 ReferenceRules(
                     speech.remote_references, speech.reference_folders, speech.reference_ports

@@ -32,15 +32,19 @@ from realtime.transports.socket_protocol import SocketProtocol
 BYTES_PER_MIB = 2**20
 PING_INTERVAL_S = 20.0  # as OpenAI's clients do
 PING_TIMEOUT_S = 20.0
-# What uvicorn logs as if it were the server's fault, a line for every stranger that tries a port.
-CLIENT_FAULTS = frozenset(
+# What uvicorn logs as if it were the server's fault, a line for every stranger that tries a port;
+# and of answers that break off, of which whoever broke them off has told.
+NO_FAULTS = frozenset(
     {
         "ASGI callable returned without completing handshake.",
+        "ASGI callable returned without completing response.",
         "Invalid HTTP request received.",
         "Invalid UTF-8 sequence received from client.",
         "Unsupported upgrade request.",
     }
 )
+# Of nothing but connections whose clients do not read; with tasks it is worth a line.
+CANCELS = "Cancel %s running task(s), timeout graceful shutdown exceeded"
 CLOSE_TIMEOUT_S = 3  # for connections that are still open when the conversations have ended
 
 
@@ -103,10 +107,22 @@ async def _serve(
         if stopping.count:
             return None
         server = _DrainingServer(_configure(app, settings, tls), app.drain)
-        stopping.bind(server.stop, app.hurry, lambda: app.registry.count)
+        stopping.bind(server.stop, app.hurry, lambda: _describe_open(app))
         app.on_failure(server.stop)
         await server.serve([listener])
     return app
+
+
+def _describe_open(app: App) -> str:
+    """What a server that stops lets people finish, in words."""
+    told: list[str] = []
+    if conversations := app.registry.count:
+        noun = "conversation" if conversations == 1 else "conversations"
+        told.append(f"{conversations} {noun} may finish what is being said")
+    if requests := app.visits.count:
+        noun = "audio request" if requests == 1 else "audio requests"
+        told.append(f"{requests} {noun} may be answered")
+    return ", ".join(told)
 
 
 def _spare_the_collector() -> None:
@@ -119,7 +135,7 @@ def _configure(app: App, settings: Settings, tls: ssl.SSLContext | None) -> uvic
     logging.getLogger("httpx").setLevel(logging.WARNING)  # a line per request to a model
     server_log = logging.getLogger("uvicorn.error")
     server_log.setLevel(logging.WARNING)
-    server_log.addFilter(lambda record: record.msg not in CLIENT_FAULTS)
+    server_log.addFilter(_is_fault)
     return uvicorn.Config(
         app.asgi,
         http=RequestProtocol,
@@ -137,6 +153,11 @@ def _configure(app: App, settings: Settings, tls: ssl.SSLContext | None) -> uvic
     )
 
 
+def _is_fault(record: logging.LogRecord) -> bool:
+    cancels_nothing = record.msg == CANCELS and record.args == (0,)
+    return record.msg not in NO_FAULTS and not cancels_nothing
+
+
 class StopRequests:
     """SIGINT and SIGTERM: the first lets people finish, and then models; later ones do not."""
 
@@ -145,14 +166,14 @@ class StopRequests:
         self._tell = tell
         self._stop: Callable[[], None] = lambda: None
         self._hurry: Callable[[], None] = lambda: None
-        self._open: Callable[[], int] = lambda: 0
+        self._describe_open: Callable[[], str] = lambda: ""
 
     def bind(
-        self, stop: Callable[[], None], hurry: Callable[[], None], open_sessions: Callable[[], int]
+        self, stop: Callable[[], None], hurry: Callable[[], None], describe_open: Callable[[], str]
     ) -> None:
-        """What the first request does, and what each later one. open_sessions: how many may
-        finish."""
-        self._stop, self._hurry, self._open = stop, hurry, open_sessions
+        """What the first request does, and what each later one. describe_open: what may finish; ""
+        where nothing is open."""
+        self._stop, self._hurry, self._describe_open = stop, hurry, describe_open
 
     @contextmanager
     def heard(self) -> Iterator[None]:
@@ -171,10 +192,9 @@ class StopRequests:
         if self.count > 1:
             self._hurry()
             return
-        still_open = self._open()
+        still_open = self._describe_open()
         if still_open:
-            noun = "conversation" if still_open == 1 else "conversations"
-            self._tell(f"Stopping: {still_open} {noun} may finish what is being said; again: now")
+            self._tell(f"Stopping: {still_open}; again: now")
         self._stop()
 
 

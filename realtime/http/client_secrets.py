@@ -16,6 +16,7 @@ from realtime.access.denial import Denied
 from realtime.access.gate import Gate
 from realtime.access.keyring import Pass
 from realtime.http.answers import denial_response, error_response
+from realtime.http.faults import unreadable_body
 from realtime.protocol.decode import decode_session
 from realtime.protocol.json_text import Unreadable, read_object
 from realtime.protocol.problems import Problem, first_problem
@@ -112,7 +113,7 @@ def _read(body: bytes) -> tuple[SecretRequest, SettingsPatch]:
         why = f"The request body is not UTF-8 text (byte {error.start})."
         raise _refusal(Problem("invalid_json", why, None)) from None
     except Unreadable as error:
-        why = f"The request body cannot be read. {error.problem.message}"
+        why = unreadable_body(error)
         is_json = error.problem.code == "invalid_value"
         code = error.problem.code if is_json else "invalid_json"
         raise _refusal(Problem(code, why, None)) from None

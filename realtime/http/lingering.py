@@ -16,6 +16,12 @@ LINGER_S = 2.0  # a round trip to anywhere, and a slow client's time to look
 LINGER_BYTES = 64 * 2**20  # what fast clients send meanwhile; some read only when all is sent
 
 
+def refusal_with(headers: dict[str, str], response: Response) -> Response:
+    """A refusal with these headers too; where it closes the connection, it is not lost by that."""
+    response.headers.update(headers)
+    return Lingering(response) if response.headers.get("connection") == "close" else response
+
+
 class Lingering(Response):
     """Another response, after which the connection is closed."""
 

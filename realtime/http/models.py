@@ -11,6 +11,7 @@ from realtime.access.denial import Denied
 from realtime.access.gate import Gate
 from realtime.access.keys import find_key
 from realtime.http.answers import denial_response, error_response
+from realtime.http.description import failures
 
 # The server has one voice and one recogniser, whichever are configured, and serves them under
 # these names: a program that was written for one configuration runs with any other.
@@ -26,7 +27,7 @@ def create_model_routes(gate: Gate, model: Callable[[], str]) -> APIRouter:
     def names() -> list[str]:
         return list(dict.fromkeys((model(), SPEECH_MODEL, TRANSCRIPTION_MODEL)))
 
-    @router.get("/v1/models", response_model=None)
+    @router.get("/v1/models", response_model=None, responses=failures(401, 403))
     async def models(request: Request) -> JSONResponse:
         """The language model, the speech model and the transcription model."""
         try:
@@ -36,7 +37,9 @@ def create_model_routes(gate: Gate, model: Callable[[], str]) -> APIRouter:
         return JSONResponse({"object": "list", "data": [_entry(name) for name in names()]})
 
     # An id may have slashes, which clients escape or not.
-    @router.get("/v1/models/{model_id:path}", response_model=None)
+    @router.get(
+        "/v1/models/{model_id:path}", response_model=None, responses=failures(401, 403, 404)
+    )
     async def one_model(request: Request, model_id: str) -> JSONResponse:
         """One of them; 404 for any other."""
         try:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Generator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 
 from starlette.responses import Response
 
@@ -14,6 +15,7 @@ from realtime.access.gate import Gate
 from realtime.access.keyring import Pass
 from realtime.http.answers import denial_response, error_response
 from realtime.http.readiness import Readiness
+from realtime.http.visits import Visit, Visits
 
 # Codes of stages' errors that are about what was asked for, and the field that asked.
 FIELD_OF_FAULT: Mapping[str, str | None] = {
@@ -43,12 +45,21 @@ def refuse(status: int, code: str, message: str, param: str | None = None) -> Re
 
 @dataclass(frozen=True, slots=True)
 class Reception:
-    """failure: why a stage cannot serve at present, in words for users; None while all can."""
+    """failure: why a stage cannot serve at present, in words for users; None while all can.
+    visits: those who are being served."""
 
     gate: Gate
     readiness: Readiness
     cascade: Cascade
     failure: Callable[[], str | None]
+    visits: Visits = field(default_factory=Visits)
+
+    @contextmanager
+    def visit(self, headers: Mapping[str, str]) -> Generator[Visit]:
+        """Admit, and count until it has been served. Raises as `admit`."""
+        self.admit(headers)
+        with self.visits.enter() as visit:
+            yield visit
 
     def admit(self, headers: Mapping[str, str]) -> Pass:
         """Let in whoever shows a key (client secrets open sessions only) and can be served.

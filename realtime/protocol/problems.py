@@ -109,6 +109,12 @@ def listing(words: Sequence[str]) -> str:
     return ", ".join(quoted[:-1]) + f", and {quoted[-1]}"
 
 
+def _counted(number: int, value: object) -> str:
+    """So many of what a value consists of."""
+    one, more = ("character", "characters") if isinstance(value, str) else ("entry", "entries")
+    return f"{number} {one if number == 1 else more}"
+
+
 def missing(path: str) -> Problem:
     return Problem("missing_required_parameter", f"Missing required parameter: '{path}'.", path)
 
@@ -161,12 +167,12 @@ def _translate(details: ErrorDetails, path: str) -> Problem:
             why = f"expected at least {context['ge']}, but got {excerpt(value)} instead"
         case "less_than_equal":
             why = f"expected at most {context['le']}, but got {excerpt(value)} instead"
-        case "string_too_short":
-            why = f"expected at least {context['min_length']} characters"
-        case "too_long":
-            why = f"expected at most {context['max_length']} entries"
-        case "string_too_long":
-            why = f"expected at most {context['max_length']} characters"
+        case "greater_than":
+            why = f"expected a number above {context['gt']:g}, but got {excerpt(value)} instead"
+        case "string_too_short" | "too_short":
+            why = f"expected at least {_counted(context['min_length'], value)}"
+        case "string_too_long" | "too_long":
+            why = f"expected at most {_counted(context['max_length'], value)}"
         case _ if kind in _EXPECTED_TYPES:
             return wrong_type(path, _EXPECTED_TYPES[kind], value)
         case _:

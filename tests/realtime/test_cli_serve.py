@@ -213,6 +213,42 @@ def test_a_second_interrupt_ends_what_the_first_lets_people_finish(tmp_path: Pat
     assert "Traceback" not in "".join(running.said) + rest
 
 
+def test_a_stop_finishes_a_speech_that_is_being_made(tmp_path: Path) -> None:
+    running = Running(tmp_path, drain_ms=600_000)
+    words = 2000  # more than a connection holds: it is under way as long as it is not read
+    body = {"input": "word " * words, "response_format": "pcm"}
+    asked = urllib.request.Request(
+        f"{running.url}/v1/audio/speech",
+        json.dumps(body).encode(),
+        {"Content-Type": "application/json"},
+    )
+    try:
+        with urllib.request.urlopen(asked, timeout=PATIENCE_S) as answer:
+            first = answer.read(1)
+            running.process.send_signal(signal.SIGTERM)
+            running.read_until("Stopping: 1 audio request may be answered; again: now")
+            until_stopping(running)
+            with pytest.raises(urllib.error.HTTPError, match="503"):
+                urllib.request.urlopen(asked, timeout=PATIENCE_S)
+            speech = first + answer.read()
+        rest, _ = running.process.communicate(timeout=PATIENCE_S)
+    finally:
+        running.kill()
+    assert running.process.returncode == 0, rest
+    assert len(speech) >= words * 2 * WIRE_RATE_HZ // 10  # a tenth of a second a word, at least
+    assert "Traceback" not in rest
+
+
+def until_stopping(running: Running) -> None:
+    """The server looks for a stop some times a second."""
+    while True:
+        try:
+            urllib.request.urlopen(f"{running.url}/health/ready", timeout=PATIENCE_S).close()
+        except urllib.error.HTTPError as error:
+            assert (error.code, json.load(error)["status"]) == (503, "stopping")
+            return
+
+
 async def until(socket: ClientConnection, kind: str) -> None:
     """Read events until one of this type. Raises ConnectionClosed."""
     while json.loads(await socket.recv())["type"] != kind:

@@ -16,6 +16,7 @@ from realtime.http.speech.making import make_file, make_speech, open_file
 from realtime.http.speech.order import OrderDesk, SpeechOrder
 from realtime.http.speech.refusal import error_in
 from realtime.http.speech.schema import SpeechBody
+from realtime.http.stopping import unless_stopped
 from realtime.protocol.json_text import compact
 
 logger = logging.getLogger(__name__)
@@ -34,9 +35,10 @@ async def answer_speech(
     with an `error` event, and plain bytes break off: nobody takes half a speech for a whole one."""
     is_events = False
     try:
-        order = await desk.take(body, request_id)
-        is_events = order.is_events
-        await _deliver(cascade, order, outlet)
+        async with unless_stopped(outlet.visit):
+            order = await desk.take(body, request_id)
+            is_events = order.is_events
+            await _deliver(cascade, order, outlet)
     except ClientGone:
         raise
     except Exception as error:

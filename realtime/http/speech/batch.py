@@ -11,17 +11,22 @@ from pydantic import ValidationError
 
 from pipelines.ports import Cascade
 from pipelines.types import StageError
+from realtime.http.faults import first_fault
 from realtime.http.outlet import ClientGone, Outlet
 from realtime.http.speech.answer import STREAM_HEADERS, refusal_of
 from realtime.http.speech.making import make_file, open_file
 from realtime.http.speech.order import OrderDesk
 from realtime.http.speech.refusal import error_in, refuse_problem
-from realtime.http.speech.schema import MAX_NAME_CHARACTERS, BatchItem, with_defaults
+from realtime.http.speech.schema import (
+    MAX_ITEM_CHARACTERS,
+    MAX_NAME_CHARACTERS,
+    BatchItem,
+    with_defaults,
+)
+from realtime.http.stopping import unless_stopped
 from realtime.protocol.json_text import compact
-from realtime.protocol.problems import dotted, first_problem, invalid, wrong_type
+from realtime.protocol.problems import dotted, invalid, wrong_type
 
-# A result is sent in one line, and is whole in memory for that: some twenty minutes of speech.
-MAX_ITEM_CHARACTERS = 20_000
 LEAST_AT_ONCE = 2  # while one file is encoded and sent, the voice has something to do
 MOST_AT_ONCE = 8
 SHARE_OF_SLOTS = 4  # a batch leaves three of four to whoever talks
@@ -80,7 +85,8 @@ class _Batch:
         for index, item in self._items:
             name = _name_of(item)
             try:
-                result = await self._make(index, item)
+                async with unless_stopped(self._outlet.visit):
+                    result = await self._make(index, item)
             except ClientGone:
                 raise
             except Exception as error:
@@ -90,7 +96,7 @@ class _Batch:
 
     async def _make(self, index: int, item: Any) -> dict[str, Any]:
         root = dotted(("items", index))
-        body = _read_item(item, self._defaults, root)
+        body = _read_item(item, self._defaults, index)
         order = await self._desk.take(
             body, f"{self._request_id}-{index}", root=f"{root}.", is_file=True
         )
@@ -118,15 +124,16 @@ class _Batch:
             await self._outlet.write(line)
 
 
-def _read_item(item: Any, defaults: dict[str, Any], root: str) -> BatchItem:
+def _read_item(item: Any, defaults: dict[str, Any], index: int) -> BatchItem:
     """Raises Refused, which names the item's field."""
+    root = dotted(("items", index))
     if not isinstance(item, dict):
         raise refuse_problem(wrong_type(root, "an object", item))
     fields = with_defaults(cast("dict[str, Any]", item), defaults)
     try:
         body = BatchItem.model_validate(fields)
     except ValidationError as error:
-        raise refuse_problem(first_problem(error), f"{root}.") from None
+        raise refuse_problem(first_fault(error, BatchItem, ("items", index))) from None
     if len(body.input) > MAX_ITEM_CHARACTERS:
         why = f"expected at most {MAX_ITEM_CHARACTERS} characters in an item of a batch"
         raise refuse_problem(invalid(f"{root}.input", f"Invalid '{root}.input': {why}."))

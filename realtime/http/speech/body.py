@@ -8,6 +8,7 @@ from typing import Any
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 
+from realtime.http.faults import unreadable_body
 from realtime.http.reception import Refused, refuse
 from realtime.protocol.json_text import Unreadable, read_object
 
@@ -77,7 +78,7 @@ def _parse(body: bytes) -> dict[str, Any]:
     except UnicodeDecodeError as error:
         why = f"The request body is not UTF-8 text (byte {error.start})."
     except Unreadable as error:
-        why = f"The request body cannot be read. {error.problem.message}"
+        why = unreadable_body(error)
     raise refuse(400, "invalid_json", why)
 
 

@@ -146,7 +146,7 @@ class OrderDesk:
                 400,
                 "copying_unsupported",
                 "The voice of this server cannot be copied from a recording: leave the recording "
-                "out, or use a server whose voice model can.",
+                "out, or use a server whose voice can copy (stages.speaker of kind higgs).",
                 field,
             )
 

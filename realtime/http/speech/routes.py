@@ -13,18 +13,20 @@ from pydantic import ValidationError
 from starlette.responses import Response
 
 from pipelines.types import VoiceSample
-from realtime.http.lingering import Lingering
+from realtime.http.faults import first_fault
+from realtime.http.lingering import refusal_with
 from realtime.http.outlet import Exchange
 from realtime.http.reception import Reception, Refused
 from realtime.http.room import Room
 from realtime.http.speech.answer import answer_speech
 from realtime.http.speech.batch import answer_batch
 from realtime.http.speech.body import read_json
+from realtime.http.speech.description import batch_responses, speech_responses
 from realtime.http.speech.order import OrderDesk
 from realtime.http.speech.refusal import refuse_problem
 from realtime.http.speech.schema import BatchBody, SpeechBody, SpeechFields, body_of
 from realtime.http.speech.sources import LastFetched, ReadSource, Sources
-from realtime.protocol.problems import first_problem
+from realtime.http.stopping import unless_stopped
 
 MOST_REQUESTS = 64  # at once: each may hold a recording of 30 MB, and waits for a voice
 RETRY_AFTER_S = 2
@@ -46,36 +48,48 @@ def create_speech_routes(
     cascade = reception.cascade
     room = Room(MOST_REQUESTS, "speech requests are being answered", RETRY_AFTER_S)
 
-    @router.post("/v1/audio/speech", openapi_extra=body_of(SpeechBody))
+    @router.post(
+        "/v1/audio/speech",
+        response_class=Response,  # of no media type of its own: `responses` tells them
+        responses=speech_responses(),
+        openapi_extra=body_of(SpeechBody),
+    )
     async def speak(request: Request) -> Response:
         """Speak a text: as a sound file, sent while it is made, or as server-sent events."""
         request_id, headers = _identify()
         with ExitStack() as held:
             try:
-                reception.admit(request.headers)
+                visit = held.enter_context(reception.visit(request.headers))
                 held.enter_context(room.place())
-                body = _validated(SpeechBody, await read_json(request))
+                async with unless_stopped(visit):
+                    body = _validated(SpeechBody, await read_json(request))
             except Refused as refused:
-                return _with(headers, refused.response)
+                return refusal_with(headers, refused.response)
             desk = OrderDesk(cascade, find, names, Sources(fetch, read_path))
             work = partial(answer_speech, cascade, desk, body, request_id)
-            return Exchange(work, headers, held.pop_all())
+            return Exchange(work, headers, held.pop_all(), visit)
 
-    @router.post("/v1/audio/speech/batch", openapi_extra=body_of(BatchBody))
+    @router.post(
+        "/v1/audio/speech/batch",
+        response_class=Response,
+        responses=batch_responses(),
+        openapi_extra=body_of(BatchBody),
+    )
     async def speak_batch(request: Request) -> Response:
         """Speak several texts: a line of JSON for each, as soon as it is made."""
         request_id, headers = _identify()
         with ExitStack() as held:
             try:
-                reception.admit(request.headers)
+                visit = held.enter_context(reception.visit(request.headers))
                 held.enter_context(room.place())
-                fields = await read_json(request)
+                async with unless_stopped(visit):
+                    fields = await read_json(request)
                 items = _validated(BatchBody, fields).items
             except Refused as refused:
-                return _with(headers, refused.response)
+                return refusal_with(headers, refused.response)
             desk = OrderDesk(cascade, find, names, Sources(LastFetched(fetch), read_path))
             work = partial(answer_batch, cascade, desk, items, fields, request_id)
-            return Exchange(work, headers, held.pop_all())
+            return Exchange(work, headers, held.pop_all(), visit)
 
     return router
 
@@ -86,13 +100,8 @@ def _identify() -> tuple[str, dict[str, str]]:
     return request_id, {"x-request-id": request_id}
 
 
-def _with(headers: dict[str, str], response: Response) -> Response:
-    response.headers.update(headers)
-    return Lingering(response) if response.headers.get("connection") == "close" else response
-
-
 def _validated(model: type[Body], fields: dict[str, Any]) -> Body:
     try:
         return model.model_validate(fields)
     except ValidationError as error:
-        raise refuse_problem(first_problem(error)) from None
+        raise refuse_problem(first_fault(error, model)) from None

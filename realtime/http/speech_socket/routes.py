@@ -69,17 +69,18 @@ def create_speech_socket(
             return  # the client left before anything began
         wire = SpeechWire(socket, patience.unread_s)
         identifiers = Identifiers(secrets.randbits(SEED_BITS))
-        session = SpeechSession(wire, reception.cascade, desk, identifiers, patience)
         problem = _refusal(reception, len(sessions))
         if problem is not None:
             # After the upgrade, for a browser shows its page no answer before it.
             await wire.part(Farewell(CLOSE_TRY_LATER, problem.message, problem))
             return
-        sessions.add(session)
-        try:
-            await session.run()
-        finally:
-            sessions.discard(session)
+        with reception.visits.enter() as visit:
+            session = SpeechSession(wire, reception.cascade, desk, identifiers, patience, visit)
+            sessions.add(session)
+            try:
+                await session.run()
+            finally:
+                sessions.discard(session)
 
     return router
 

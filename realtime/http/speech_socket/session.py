@@ -1,7 +1,8 @@
 """One client on the socket of speech, from its first message to its last sound.
 
-Three tasks: one reads what the client writes, one speaks it, request after request, and one sees
-whether anything happens at all. None of them outlives the connection.
+Four tasks: one reads what the client writes, one speaks it, request after request, one sees whether
+anything happens at all, and one whether the server stops: then the request that sounds may be
+finished, and nothing else is begun. None of them outlives the connection.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from dataclasses import dataclass
 
 from pipelines.ports import Cascade
 from realtime.http.reception import Refused
-from realtime.http.speech_socket.request import CANCELLED, COMPLETED, SpokenRequest
+from realtime.http.speech_socket.request import CANCELLED, COMPLETED, FAILED, SpokenRequest
 from realtime.http.speech_socket.schema import (
     Append,
     Cancel,
@@ -25,11 +26,14 @@ from realtime.http.speech_socket.script import Mark, Script
 from realtime.http.speech_socket.setup import Setup, SetupDesk, problem_of
 from realtime.http.speech_socket.wire import (
     CLOSE_FAULT,
+    CLOSE_GOING_AWAY,
     CLOSE_POLICY,
     ClientGone,
     Farewell,
     SpeechWire,
 )
+from realtime.http.stopping import CODE
+from realtime.http.visits import Visit
 from realtime.protocol.problems import Problem
 from realtime.session.identifiers import Identifiers
 
@@ -74,12 +78,14 @@ class SpeechSession:
         desk: SetupDesk,
         identifiers: Identifiers,
         patience: Patience,
+        visit: Visit,
     ) -> None:
         self._wire = wire
         self._cascade = cascade
         self._desk = desk
         self._identifiers = identifiers
         self._patience = patience
+        self._visit = visit
         self._script = Script()
         self._request: SpokenRequest | None = None
         self._has_begun = False  # the client has said something
@@ -92,11 +98,16 @@ class SpeechSession:
                 id_ = self._identifiers.make("sess")
                 await self._wire.tell("session.created", id=id_, config=self._setup.view)
                 tasks.create_task(self._watch(), name="speech watch")
+                tasks.create_task(self._heed_stop(), name="speech stop")
                 await self._read(tasks)
         except* ClientGone:
             self._wire.release()
         except* Farewell as farewells:
-            await self._wire.part(_first(farewells))
+            farewell = _first(farewells)
+            if farewell.code == CLOSE_GOING_AWAY:
+                await self._wire.part(farewell, self._tell_unfinished)
+            else:
+                await self._wire.part(farewell)
         except* Exception:
             log.exception("a socket of speech failed unexpectedly")
             await self._wire.part(FAULT)
@@ -158,7 +169,7 @@ class SpeechSession:
                 case str() as text:
                     request_id = self._identifiers.next_request("speech")
                     await self._begin().run(self._cascade, request_id, text)
-            self._request = None
+            self._rest()
 
     def _begin(self) -> SpokenRequest:
         self._request = SpokenRequest(self._setup, self._wire, self._script)
@@ -174,9 +185,22 @@ class SpeechSession:
             request.abort()
         speaking.cancel()
         await asyncio.wait({speaking})
-        self._request = None
         if request is not None:
             await request.tell_done(CANCELLED)
+        self._rest()
+
+    def _rest(self) -> None:
+        """Between two requests. Raises Farewell on a server that stops."""
+        self._request = None
+        if self._visit.stopping.is_set():
+            raise _stopped()
+
+    async def _tell_unfinished(self) -> None:
+        """To a client that is sent away in the middle of a request: that this has failed."""
+        if self._request is None and self._script.has_text:
+            self._begin()
+        if self._request is not None:
+            await self._request.tell_done(FAILED)
 
     # ---- watching ----------------------------------------------------------------------------
 
@@ -190,6 +214,13 @@ class SpeechSession:
                 raise self._idle(limit_s)
             await asyncio.sleep(left_s)
 
+    async def _heed_stop(self) -> None:
+        """Raises Farewell when the server stops: at once if nothing is to be spoken."""
+        await self._visit.stopping.wait()
+        if self._request is not None or self._script.has_text:
+            await self._visit.over.wait()  # unless `_rest` ends it before
+        raise _stopped()
+
     def _idle(self, limit_s: float) -> Farewell:
         if self._has_begun:
             why = f"Nothing was written or spoken for {limit_s:g} s. Connect again to go on."
@@ -199,6 +230,11 @@ class SpeechSession:
             "connected."
         )
         return Farewell(CLOSE_POLICY, "nothing came", Problem("config_timeout", why, None))
+
+
+def _stopped() -> Farewell:
+    why = "The server is shutting down. Connect again in a moment."
+    return Farewell(CLOSE_GOING_AWAY, why, Problem(CODE, why, None))
 
 
 def _first(farewells: ExceptionGroup[Farewell]) -> Farewell:

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
+from realtime.http.visits import LAST_WORD_S
 from realtime.protocol.json_text import compact
 from realtime.protocol.problems import Problem
 from realtime.runtime.time_limit import TimeLimit
 
+CLOSE_GOING_AWAY = 1001
 CLOSE_POLICY = 1008  # policy violation (RFC 6455, 7.4.1)
 CLOSE_FAULT = 1011
 CLOSE_TRY_LATER = 1013
@@ -19,6 +22,12 @@ MAX_REASON_BYTES = 123  # a close frame holds 125 bytes, two of which are the co
 FAREWELL_S = 5.0  # for a client that has not read for long to read on, and be told why
 
 _GONE = (WebSocketDisconnect, RuntimeError, OSError)  # what sending to nobody ends with
+
+LastWord = Callable[[], Awaitable[None]]
+
+
+async def _nothing() -> None:
+    pass
 
 
 class ClientGone(Exception):
@@ -65,14 +74,16 @@ class SpeechWire:
         """Raises as `tell`. Cancelled while it waits, it has sent nothing."""
         await self._send({"type": "websocket.send", "bytes": data})
 
-    async def part(self, farewell: Farewell) -> None:
-        """Say why, and close. Bounded; raises nothing."""
+    async def part(self, farewell: Farewell, last: LastWord = _nothing) -> None:
+        """Say why, then what is `last` to be said, and close. Bounded; raises nothing."""
+        limit_s = LAST_WORD_S if farewell.code == CLOSE_GOING_AWAY else FAREWELL_S
         short = farewell.reason.encode()[:MAX_REASON_BYTES].decode(errors="ignore")
         # The client may have gone, or may never read again.
         with contextlib.suppress(TimeoutError, ClientGone, Farewell, *_GONE):
-            async with asyncio.timeout(FAREWELL_S):
+            async with asyncio.timeout(limit_s):
                 if farewell.problem is not None:
                     await self.tell_problem(farewell.problem)
+                await last()
                 await self._socket.close(farewell.code, short)
         self.release()
 

@@ -17,6 +17,7 @@ from realtime.audio.subtitles import Segment, write_srt, write_vtt
 from realtime.http.outlet import ClientGone, Outlet
 from realtime.http.reception import Refused, refuse, refuse_stage_error
 from realtime.http.speech.refusal import error_in
+from realtime.http.stopping import unless_stopped
 from realtime.http.transcription.hearing import (
     HeardPiece,
     HearingOrder,
@@ -75,8 +76,9 @@ async def answer_transcription(
     cascade: Cascade, order: HearingOrder, form: AnswerForm, file: BinaryIO, outlet: Outlet
 ) -> None:
     """An error before the first event is an answer with its status; later, it is an event."""
+    whole: Response | None = None
     try:
-        async with open_sound(file) as opened:
+        async with unless_stopped(outlet.visit), open_sound(file) as opened:
             pieces = hear_pieces(cascade, order, opened.pieces)
             async with aclosing(pieces):
                 if form.is_streamed:
@@ -84,7 +86,9 @@ async def answer_transcription(
                 else:
                     heard = [piece async for piece in pieces]
                     result = _Result(heard, opened.sound.seconds)
-                    await outlet.answer(_whole(order, form, result))
+                    whole = _whole(order, form, result)
+        if whole is not None:  # whoever reads it slowly is told nothing in the middle of it
+            await outlet.answer(whole)
     except ClientGone:
         raise
     except Exception as error:
@@ -170,7 +174,9 @@ def _refusal_of(error: Exception, request_id: str) -> Refused:
         case Refused():
             return error
         case UnreadableAudio():
-            return refuse(400, "invalid_audio", f"Invalid 'file': {error}", "file")
+            said = str(error)
+            why = f"Invalid 'file': {said[:1].lower()}{said[1:]}"
+            return refuse(400, "invalid_audio", why, "file")
         case StageError():
             return refuse_stage_error(error)
         case _:

@@ -66,8 +66,7 @@ async def _read(request: Request) -> Upload:
     except ClientDisconnect:
         raise Refused(Response(status_code=400)) from None  # nobody reads it
     except (MultiPartException, UnicodeError) as error:  # the latter of an odd charset
-        why = f"The form cannot be read: {error}"
-        raise refuse(400, "invalid_form", why, FILE) from None
+        raise refuse(400, "invalid_form", _why_no_form(error), FILE) from None
     found = form.get(FILE)
     if not isinstance(found, UploadFile):
         await form.close()
@@ -118,6 +117,18 @@ class _Parser(MultiPartParser):
 
     def on_end(self) -> None:
         self._body.is_form_whole = True
+
+
+def _why_no_form(error: Exception) -> str:
+    """The parser's words, where they tell more than that a field came twice or is too long."""
+    said = str(error)
+    if said.startswith("Too many files"):
+        return "Invalid 'file': expected one file, but got several. Send each by itself."
+    if said.startswith("Too many fields"):
+        return f"The form has more than {MOST_FIELDS} fields beside 'file'."
+    if said.startswith("Part exceeded"):
+        return f"The form has a field beside 'file' of more than {TEXT_BYTES} bytes."
+    return f"The form cannot be read: {said[:1].lower()}{said[1:]}"
 
 
 def _too_large() -> Refused:

@@ -12,11 +12,15 @@ from fastapi import APIRouter, Request
 from pydantic import ValidationError
 from starlette.responses import Response
 
+from realtime.http.faults import first_fault
+from realtime.http.lingering import refusal_with
 from realtime.http.outlet import Exchange
 from realtime.http.reception import Reception, Refused
 from realtime.http.room import Room
 from realtime.http.speech.refusal import refuse_problem
+from realtime.http.stopping import unless_stopped
 from realtime.http.transcription.answer import AnswerForm, answer_transcription
+from realtime.http.transcription.description import transcription_responses
 from realtime.http.transcription.form import Upload, read_upload
 from realtime.http.transcription.hearing import HearingOrder
 from realtime.http.transcription.schema import (
@@ -24,7 +28,6 @@ from realtime.http.transcription.schema import (
     TranslationFields,
     upload_of,
 )
-from realtime.protocol.problems import first_problem
 
 MOST_REQUESTS = 16  # at once: each may have a file of 1 GB on the disk
 RETRY_AFTER_S = 10
@@ -38,7 +41,12 @@ def create_transcription_routes(reception: Reception) -> APIRouter:
     router = APIRouter()
     desk = _Desk(reception)
 
-    @router.post("/v1/audio/transcriptions", openapi_extra=upload_of(TranscriptionFields))
+    @router.post(
+        "/v1/audio/transcriptions",
+        response_class=Response,  # of no media type of its own: `responses` tells them
+        responses=transcription_responses(may_stream=True),
+        openapi_extra=upload_of(TranscriptionFields),
+    )
     async def transcribe(request: Request) -> Response:
         """Write down what is said in a sound file: as text, with times, or as subtitles."""
 
@@ -58,7 +66,12 @@ def create_transcription_routes(reception: Reception) -> APIRouter:
 
         return await desk.take(request, read)
 
-    @router.post("/v1/audio/translations", openapi_extra=upload_of(TranslationFields))
+    @router.post(
+        "/v1/audio/translations",
+        response_class=Response,
+        responses=transcription_responses(may_stream=False),
+        openapi_extra=upload_of(TranslationFields),
+    )
     async def translate(request: Request) -> Response:
         """Write down in English what is said in a sound file in another language."""
 
@@ -86,21 +99,21 @@ class _Desk:
         headers = {"x-request-id": request_id}
         with ExitStack() as held:
             try:
-                self._reception.admit(request.headers)
+                visit = held.enter_context(self._reception.visit(request.headers))
                 held.enter_context(self._room.place())
-                upload: Upload = await read_upload(request)
+                async with unless_stopped(visit):
+                    upload: Upload = await read_upload(request)
                 held.callback(upload.file.file.close)
                 order, form = read(upload.fields, request_id)
             except Refused as refused:
-                refused.response.headers.update(headers)
-                return refused.response
+                return refusal_with(headers, refused.response)
             file = upload.file.file
             work = partial(answer_transcription, self._reception.cascade, order, form, file)
-            return Exchange(work, headers, held.pop_all())
+            return Exchange(work, headers, held.pop_all(), visit)
 
 
 def _validated(model: type[Fields], fields: dict[str, Any]) -> Fields:
     try:
         return model.model_validate(fields)
     except ValidationError as error:
-        raise refuse_problem(first_problem(error)) from None
+        raise refuse_problem(first_fault(error, model)) from None

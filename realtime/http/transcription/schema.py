@@ -16,12 +16,15 @@ from pydantic import (
     model_validator,
 )
 
-from realtime.protocol.problems import Invalid, invalid, unsupported
+from realtime.http.faults import wrong_word
+from realtime.http.transcription.languages import is_language
+from realtime.protocol.problems import Invalid, Problem, excerpt, invalid
 from realtime.protocol.wire_model import FIRST_FAULT
 
 MAX_NAME_CHARACTERS = 200
 MAX_PROMPT_CHARACTERS = 8_000  # recognisers read the end of it alone
 MAX_LISTED = 100
+LONGEST_CODE = 3  # of a language: ISO 639-3
 
 ResponseFormat = Literal["json", "text", "srt", "verbose_json", "vtt"]
 Granularity = Literal["word", "segment"]
@@ -35,10 +38,15 @@ def _language(value: str) -> str | None:
     """A blank one is none."""
     if not value.strip():
         return None
-    if not (value.isascii() and value.isalpha() and 2 <= len(value) <= 3):
-        message = "Invalid 'language': expected a code of ISO 639-1, such as 'en' or 'de'."
-        raise Invalid(partial(invalid, message=message))
-    return value.lower()
+    code = value.lower()
+    if len(code) > LONGEST_CODE or not is_language(code):
+        raise Invalid(partial(_no_language, value=value))
+    return code
+
+
+def _no_language(path: str, value: str) -> Problem:
+    expected = "expected a language's code of ISO 639-1, such as 'en' or 'de'"
+    return invalid(path, f"Invalid '{path}': {expected}, but got {excerpt(value)} instead.")
 
 
 def _not_blank(value: object) -> object:
@@ -61,10 +69,16 @@ class TranslationFields(BaseModel):
 
     model_config = ConfigDict(extra="ignore", frozen=True)
 
-    model: Name = ""
-    prompt: Prompt = ""
-    response_format: ResponseFormat = "json"
-    temperature: Temperature = None
+    model: Name = Field(default="", description="Any name: the server has one recogniser.")
+    prompt: Prompt = Field(
+        default="", description="What the recording is about, or names in it; only its end is read."
+    )
+    response_format: ResponseFormat = Field(
+        default="json", description="verbose_json has times; srt and vtt are subtitles."
+    )
+    temperature: Temperature = Field(
+        default=None, description="From 0 to 1. Taken, and heeded by no recogniser."
+    )
 
     @property
     def is_timed(self) -> bool:
@@ -73,21 +87,36 @@ class TranslationFields(BaseModel):
 
 
 class TranscriptionFields(TranslationFields):
-    """language: ISO 639-1; by default the one that is heard. languages: that may be spoken; one
-    alone is the language. keywords: words that may be said. chunking_strategy and include: taken,
-    and heeded by none: long files are always cut."""
+    """The fields of `POST /v1/audio/transcriptions`."""
 
-    language: Annotated[str, AfterValidator(_language)] | None = None
+    language: Annotated[str, AfterValidator(_language)] | None = Field(
+        default=None,
+        description="What is spoken, in ISO 639-1 ('en'); left out, whatever is heard first.",
+    )
     languages: Annotated[list[Annotated[str, AfterValidator(_language)]], FIRST_FAULT] = Field(
-        default=[], max_length=MAX_LISTED
+        default=[],
+        max_length=MAX_LISTED,
+        description="Languages that may be spoken; one alone stands for 'language'.",
     )
-    keywords: Annotated[list[Prompt], FIRST_FAULT] = Field(default=[], max_length=MAX_LISTED)
+    keywords: Annotated[list[Prompt], FIRST_FAULT] = Field(
+        default=[], max_length=MAX_LISTED, description="Words that may be said, such as names."
+    )
     timestamp_granularities: Annotated[list[Granularity], FIRST_FAULT] = Field(
-        default=[], max_length=MAX_LISTED
+        default=[],
+        max_length=MAX_LISTED,
+        description="Of what verbose_json tells the times; left out, of segments.",
     )
-    include: list[str] = Field(default=[], max_length=MAX_LISTED)
-    chunking_strategy: str | None = None
-    stream: Annotated[bool | None, BeforeValidator(_not_blank)] = None
+    include: list[str] = Field(
+        default=[], max_length=MAX_LISTED, description="Taken, and heeded by no recogniser."
+    )
+    chunking_strategy: str | None = Field(
+        default=None, description="Taken, and not heeded: long files are always cut at pauses."
+    )
+    stream: Annotated[bool | None, BeforeValidator(_not_blank)] = Field(
+        default=None,
+        description="true: server-sent events while it is recognised (with json or text alone); "
+        "false or left out: one answer.",
+    )
 
     @model_validator(mode="after")
     def _check_together(self) -> TranscriptionFields:
@@ -100,8 +129,8 @@ class TranscriptionFields(TranslationFields):
             at = ("timestamp_granularities",)
             raise Invalid(partial(invalid, message=message), at)
         if self.stream and chosen not in STREAMED_FORMATS:
-            why = "Others are written whole: leave 'stream' out."
-            describe = partial(unsupported, value=chosen, supported=STREAMED_FORMATS, why=why)
+            why = "Others are written whole: leave 'stream' out"
+            describe = partial(wrong_word, word=chosen, words=STREAMED_FORMATS, why=why)
             raise Invalid(describe, ("response_format",))
         return self
 
@@ -119,7 +148,11 @@ class TranscriptionFields(TranslationFields):
 def upload_of(model: type[TranslationFields]) -> dict[str, Any]:
     """What a route says of the form that it takes, for the server's description of itself."""
     schema = model.model_json_schema()
-    file = {"type": "string", "format": "binary"}
+    file = {
+        "type": "string",
+        "format": "binary",
+        "description": "The recording, of any format that FFmpeg reads; a form of at most 1 GB.",
+    }
     schema |= {"properties": {"file": file, **schema["properties"]}, "required": ["file"]}
     return {
         "requestBody": {"required": True, "content": {"multipart/form-data": {"schema": schema}}}

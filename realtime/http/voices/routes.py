@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from typing import Any
+from contextlib import ExitStack
 
 from fastapi import APIRouter, Request
 from starlette.responses import JSONResponse, Response
@@ -12,6 +12,8 @@ from starlette.responses import JSONResponse, Response
 from realtime.http.forms import Form, read_form
 from realtime.http.lingering import Lingering
 from realtime.http.reception import Reception, Refused, refuse
+from realtime.http.stopping import unless_stopped
+from realtime.http.voices.description import ADDED, DELETED, LISTED, SAMPLED, SHOWN, UPLOAD
 from realtime.http.voices.index import refusing_broken_shelves
 from realtime.voices.names import VoiceRefused
 from realtime.voices.recording import FIELD, LARGEST_BYTES
@@ -19,52 +21,29 @@ from realtime.voices.records import VoiceRecord
 from realtime.voices.shelf import VoiceShelf
 
 MOST_UPLOADS = 4  # at once: each holds its file in memory
-SAMPLED = "audio_sample"  # how an uploaded voice was made
 STATUS_OF = {"voice_exists": 409, "voice_name_taken": 409}  # of refusals that are not 400
-
-# What `POST` takes, for the server's description of itself; forms have no model of their own.
-_UPLOAD: dict[str, Any] = {
-    "requestBody": {
-        "required": True,
-        "content": {
-            "multipart/form-data": {
-                "schema": {
-                    "type": "object",
-                    "required": ["name", FIELD, "consent"],
-                    "properties": {
-                        "name": {"type": "string", "pattern": "^[A-Za-z0-9_-]{1,64}$"},
-                        "type": {"type": "string", "enum": [SAMPLED]},
-                        FIELD: {"type": "string", "format": "binary"},
-                        "transcript": {"type": "string", "maxLength": 4000},
-                        "consent": {"type": "string", "minLength": 1, "maxLength": 4000},
-                    },
-                }
-            }
-        },
-    }
-}
 
 
 def create_voice_routes(reception: Reception, shelf: VoiceShelf) -> APIRouter:
     router = APIRouter(prefix="/v1/audio/voices")
     desk = _Desk(reception, shelf)
 
-    @router.get("")
+    @router.get("", response_class=Response, responses=LISTED)
     async def list_voices(request: Request) -> Response:
         """The configured voices, the default first, and the uploaded ones."""
         return await _answer(desk.list, request)
 
-    @router.get("/{name}")
+    @router.get("/{name}", response_class=Response, responses=SHOWN)
     async def show_voice(name: str, request: Request) -> Response:
         """One voice."""
         return await _answer(lambda asked: desk.show(name, asked), request)
 
-    @router.post("", openapi_extra=_UPLOAD)
+    @router.post("", response_class=Response, responses=ADDED, openapi_extra=UPLOAD)
     async def add_voice(request: Request) -> Response:
         """Keep a recording of 1 to 30 s, whose voice can be asked for by its name from then on."""
         return await _answer(desk.add, request)
 
-    @router.delete("/{name}")
+    @router.delete("/{name}", response_class=Response, responses=DELETED)
     async def delete_voice(name: str, request: Request) -> Response:
         """Forget an uploaded voice and its recording."""
         return await _answer(lambda asked: desk.delete(name, asked), request)
@@ -97,8 +76,12 @@ class _Desk:
         return JSONResponse(self._view(record) | {"consent": record.consent})
 
     async def add(self, request: Request) -> Response:
+        with ExitStack() as held:
+            return await self._add(request, held)
+
+    async def _add(self, request: Request, held: ExitStack) -> Response:
         try:
-            self._reception.admit(request.headers)
+            visit = held.enter_context(self._reception.visit(request.headers))
             self._check_copying()
             if self._uploads >= MOST_UPLOADS:
                 why = "Too many voices are being uploaded at present; try again in a moment."
@@ -107,7 +90,8 @@ class _Desk:
             raise Refused(Lingering(refused.response)) from refused
         self._uploads += 1
         try:
-            form = await read_form(request, FIELD, LARGEST_BYTES)
+            async with unless_stopped(visit):
+                form = await read_form(request, FIELD, LARGEST_BYTES)
             record = await asyncio.to_thread(self._keep, form)
         finally:
             self._uploads -= 1
@@ -147,7 +131,8 @@ class _Desk:
         if not self._reception.cascade.copies_voices:
             why = (
                 "This server's voice cannot copy one from a recording; its own voices are "
-                f"{', '.join(self._configured)}."
+                f"{', '.join(self._configured)}. To copy voices, use a server whose voice can "
+                "(stages.speaker of kind higgs)."
             )
             raise refuse(400, "copying_unsupported", why, FIELD)
 
