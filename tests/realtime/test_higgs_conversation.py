@@ -88,7 +88,8 @@ def test_a_reply_is_spoken_and_the_next_one_after_a_cancel(checkpoint: Path) -> 
 
 
 def test_a_voice_with_a_sample_speaks(checkpoint: Path, tmp_path: Path) -> None:
-    soundfile = pytest.importorskip("soundfile")
+    import soundfile
+
     tone = np.sin(np.arange(24_000) * 0.05).astype(np.float32) * 0.3
     soundfile.write(tmp_path / "anna.wav", tone, 24_000)
     sample = {"audio": str(tmp_path / "anna.wav"), "transcript": "A tone."}
