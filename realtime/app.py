@@ -14,7 +14,7 @@ from pathlib import Path
 from fastapi import FastAPI
 from starlette.exceptions import HTTPException
 
-from pipelines.ports import Cascade, Killable, Progress, StageStats
+from pipelines.ports import Cascade, Killable, Progress
 from pipelines.types import StageError
 from pipelines.weights import WeightsError
 from realtime.access.gate import Gate
@@ -32,20 +32,19 @@ from realtime.http.readiness import Phase, Readiness
 from realtime.http.reception import Reception
 from realtime.http.references.fetching import ReferenceRules
 from realtime.http.visits import Visits
-from realtime.observe.figures import server_families
 from realtime.observe.loop_lag import RecentLag, watch_loop_lag
 from realtime.observe.metrics import Metrics
-from realtime.observe.prometheus import CONTENT_TYPE, render
+from realtime.observe.prometheus import CONTENT_TYPE
 from realtime.observe.slow_voice import watch_voices
 from realtime.observe.traffic import Traffic
-from realtime.runtime.load import show_load
 from realtime.runtime.pacing import Rates
 from realtime.runtime.parking import Parking
 from realtime.runtime.refusals import ServerFull
 from realtime.runtime.registry import Registry
+from realtime.runtime.server_figures import ServerFigures
 from realtime.runtime.session import SessionRuntime
 from realtime.runtime.shell import SessionSetup
-from realtime.runtime.stage_figures import stage_families
+from realtime.runtime.stage_health import StageHealth
 from realtime.runtime.transport import Transport
 from realtime.runtime.voice_lookup import VoiceLookup
 from realtime.runtime.watched_cascade import WatchedCascade
@@ -80,22 +79,23 @@ class App:
         self._is_closing = False
         self.now_s: Callable[[], float] = time.time  # unix time, of what expires
         self.metrics = Metrics()
+        self._health = StageHealth(cascade)
         self.registry = Registry(
             settings.server.max_sessions,
             self.metrics,
             lambda: self._cascade.capacity,
-            failure=self._apology,
+            failure=self._health.apology,
         )
         self._quota = SessionQuota(settings.limits.sessions_per_key)
         self._bounds = session_bounds(settings.limits)
         self.readiness = Readiness()
         self.visits = Visits()
         self._lag = RecentLag()
+        self._figures = ServerFigures(self.registry, cascade, self.metrics, self._lag)
         self._settings = settings
         self._cascade = cascade
         self._watched = WatchedCascade(cascade, self.metrics)  # for whoever makes requests
         self._shelf = VoiceShelf(settings.speech.voices_folder)
-        self._started_at_s = time.time()
         self._on_progress = on_progress
         self._on_ready = on_ready
         self._on_failure: Callable[[], None] = lambda: None
@@ -104,6 +104,97 @@ class App:
     def on_failure(self, call: Callable[[], None]) -> None:
         """What to do when the models cannot be loaded; `failure` then says why."""
         self._on_failure = call
+
+    # ---- what it answers -------------------------------------------------------------------------
+
+    def _create_asgi(self) -> FastAPI:
+        server = self._settings.server
+        app = FastAPI(
+            title="Parley",
+            lifespan=self._live,
+            docs_url=None,
+            redoc_url=None,
+        )
+        app.add_exception_handler(HTTPException, answer_stray)
+        app.add_middleware(Traffic, metrics=self.metrics, code_in_scope=CODE_IN_SCOPE)
+        gate = Gate(
+            KeyRing(server.keys),
+            server.origins,
+            loopback=server.is_loopback,
+            now_s=lambda: self.now_s(),
+        )
+        app.include_router(
+            create_health_routes(self.readiness, self._figures.live, gate, self._health.failure)
+        )
+        app.include_router(create_metrics_route(gate, self._exposition, CONTENT_TYPE))
+        app.include_router(create_model_routes(gate, lambda: self._cascade.model))
+        app.include_router(
+            create_client_secret_route(gate, self._bounds, self._defaults, make_session_id)
+        )
+        speech = self._settings.speech
+        app.include_router(
+            create_audio_routes(
+                Reception(gate, self.readiness, self._watched, self._health.apology, self.visits),
+                self._shelf,
+                ReferenceRules(
+                    speech.remote_references, speech.reference_folders, speech.reference_ports
+                ),
+            )
+        )
+        app.include_router(create_elsewhere_routes())
+        app.include_router(create_realtime_route(Door(gate), self))
+        if WEB_FOLDER.is_dir():
+            # Behind all routes, so that a wrong method on one of them is told as that.
+            app.router.default = Pages(WEB_FOLDER)
+        return app
+
+    def _exposition(self) -> str:
+        is_ready = self.readiness.is_ready and self._health.failure() is None
+        return self._figures.exposition(is_ready=is_ready)
+
+    # ---- its life --------------------------------------------------------------------------------
+
+    @asynccontextmanager
+    async def _live(self, _app: FastAPI) -> AsyncIterator[None]:
+        """The server answers while its models load; `/health` tells how far it is."""
+        async with asyncio.TaskGroup() as group:
+            tasks = [
+                group.create_task(self._load(), name="loading"),
+                group.create_task(watch_loop_lag(self.metrics, self._lag), name="loop lag"),
+                group.create_task(watch_voices(self._health.listeners), name="slow voices"),
+            ]
+            try:
+                yield
+            finally:
+                for task in tasks:
+                    task.cancel()
+        self._is_closing = True
+        await self._cascade.close()
+        await asyncio.to_thread(self._shelf.close)
+
+    async def _load(self) -> None:
+        self.is_loading = True
+        try:
+            await self._cascade.start(self._tell)
+        except (WeightsError, StageError) as error:
+            self._fail(str(error))
+        except Exception as error:
+            log.exception("loading failed unexpectedly")
+            self._fail(f"the models could not be loaded: {error!r}; the trace is above")
+        else:
+            self.readiness.move(Phase.READY)
+            self._on_ready()
+        self.is_loading = False  # whoever is cancelled leaves threads behind that still read
+
+    def _fail(self, why: str) -> None:
+        """A server that can never serve must end, and not wait for ever with its port taken."""
+        self.failure = why
+        self.readiness.move(Phase.FAILED, why)
+        self._on_failure()
+
+    def _tell(self, line: str) -> None:
+        self.readiness.move(Phase.LOADING, line)
+        self._on_progress(line)
 
     async def drain(self) -> None:
         """Let people finish what is being said, take nobody new. Bounded."""
@@ -120,74 +211,26 @@ class App:
         if self._is_closing and isinstance(self._cascade, Killable):
             self._cascade.kill()
 
+    # ---- conversations ---------------------------------------------------------------------------
+
     def refusal(self) -> str | None:
         """Of a server that is ready every session learns by itself whether it can begin, and one
         that goes on can be resumed."""
         return None if self.readiness.is_ready else self.readiness.refusal()
 
-    def _lost_stage(self) -> StageStats | None:
-        """A stage that cannot serve, if one cannot: without it nobody can converse."""
-        return next((entry for entry in self._cascade.stats if entry.failure), None)
-
-    def _failure(self) -> str | None:
-        """Why a stage cannot serve, for whoever runs the server."""
-        lost = self._lost_stage()
-        return None if lost is None else lost.failure
-
-    def _apology(self) -> str | None:
-        """The same for users, whom causes and paths do not concern."""
-        lost = self._lost_stage()
-        if lost is None:
-            return None
-        if lost.state == "restarting":
-            return (
-                f"The {lost.name} stage of this server is being restarted after a failure. Try "
-                "again in a moment."
-            )
-        return f"The {lost.name} stage of this server is out of service. Its log has the cause."
-
-    def _listeners(self) -> dict[str, float]:
-        """Of each stage that serves and was measured, for how many it does so in real time."""
-        return {
-            entry.name: entry.capacity.streams
-            for entry in self._cascade.stats
-            if entry.capacity is not None and entry.failure is None
-        }
-
     @property
     def parking(self) -> Parking:
         return self.registry.parking
 
-    def _live_now(self) -> dict[str, object]:
-        """What an operator watches: after the last client has gone every count is back."""
-        return {
-            "sessions": self.registry.count,
-            "parked": self.registry.parked,
-            "requests": self.registry.open_requests,
-            "stages": self._cascade.active,
-            "tasks": len(asyncio.all_tasks()),
-            "loop_lag_ms": self._lag.view(),
-            **show_load(self._cascade.stats),
-        }
-
-    def _exposition(self) -> str:
-        """Everything that is known, in Prometheus' format."""
-        gauges = {
-            "ready": float(self.readiness.is_ready and self._failure() is None),
-            "start_time_seconds": self._started_at_s,
-            "sessions": self.registry.count,
-            "sessions_parked": self.registry.parked,
-            "sessions_limit": self.registry.limit,
-            "conversation_requests": self.registry.open_requests,
-            "tasks": len(asyncio.all_tasks()),
-        }
-        of_server = server_families(self.metrics, gauges)
-        return render([*of_server, *stage_families(self._cascade.stats)])
-
     async def converse(self, transport: Transport, admission: Admission) -> None:
         setup = self._set_up(admission)
         session = SessionRuntime(
-            transport, self._watched, setup, metrics=self.metrics, parking=self.parking
+            transport,
+            self._watched,
+            setup,
+            metrics=self.metrics,
+            parking=self.parking,
+            wants_details=admission.wants_details,
         )
         try:
             with self._quota.hold(admission.key):
@@ -230,89 +273,6 @@ class App:
             model=model or self._cascade.model,
             voice=self._settings.session.voice or self._cascade.voices[0],
         )
-
-    def _create_asgi(self) -> FastAPI:
-        server = self._settings.server
-        app = FastAPI(
-            title="Parley",
-            lifespan=self._live,
-            docs_url=None,
-            redoc_url=None,
-        )
-        app.add_exception_handler(HTTPException, answer_stray)
-        app.add_middleware(Traffic, metrics=self.metrics, code_in_scope=CODE_IN_SCOPE)
-        gate = Gate(
-            KeyRing(server.keys),
-            server.origins,
-            loopback=server.is_loopback,
-            now_s=lambda: self.now_s(),
-        )
-        app.include_router(
-            create_health_routes(self.readiness, self._live_now, gate, self._failure)
-        )
-        app.include_router(create_metrics_route(gate, self._exposition, CONTENT_TYPE))
-        app.include_router(create_model_routes(gate, lambda: self._cascade.model))
-        app.include_router(
-            create_client_secret_route(gate, self._bounds, self._defaults, make_session_id)
-        )
-        speech = self._settings.speech
-        app.include_router(
-            create_audio_routes(
-                Reception(gate, self.readiness, self._watched, self._apology, self.visits),
-                self._shelf,
-                ReferenceRules(
-                    speech.remote_references, speech.reference_folders, speech.reference_ports
-                ),
-            )
-        )
-        app.include_router(create_elsewhere_routes())
-        app.include_router(create_realtime_route(Door(gate), self))
-        if WEB_FOLDER.is_dir():
-            # Behind all routes, so that a wrong method on one of them is told as that.
-            app.router.default = Pages(WEB_FOLDER)
-        return app
-
-    @asynccontextmanager
-    async def _live(self, _app: FastAPI) -> AsyncIterator[None]:
-        """The server answers while its models load; `/health` tells how far it is."""
-        async with asyncio.TaskGroup() as group:
-            tasks = [
-                group.create_task(self._load(), name="loading"),
-                group.create_task(watch_loop_lag(self.metrics, self._lag), name="loop lag"),
-                group.create_task(watch_voices(self._listeners), name="slow voices"),
-            ]
-            try:
-                yield
-            finally:
-                for task in tasks:
-                    task.cancel()
-        self._is_closing = True
-        await self._cascade.close()
-        await asyncio.to_thread(self._shelf.close)
-
-    async def _load(self) -> None:
-        self.is_loading = True
-        try:
-            await self._cascade.start(self._tell)
-        except (WeightsError, StageError) as error:
-            self._fail(str(error))
-        except Exception as error:
-            log.exception("loading failed unexpectedly")
-            self._fail(f"the models could not be loaded: {error!r}; the trace is above")
-        else:
-            self.readiness.move(Phase.READY)
-            self._on_ready()
-        self.is_loading = False  # whoever is cancelled leaves threads behind that still read
-
-    def _fail(self, why: str) -> None:
-        """A server that can never serve must end, and not wait for ever with its port taken."""
-        self.failure = why
-        self.readiness.move(Phase.FAILED, why)
-        self._on_failure()
-
-    def _tell(self, line: str) -> None:
-        self.readiness.move(Phase.LOADING, line)
-        self._on_progress(line)
 
 
 def create_app(

@@ -203,7 +203,9 @@ def _say(options: argparse.Namespace) -> int:
 
 
 def _add_transcribe(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("recording", type=Path, metavar="FILE", help="a sound file")
+    parser.add_argument(
+        "recording", type=Path, metavar="FILE", help="a sound file; - reads it from standard input"
+    )
     parser.add_argument(
         "--format",
         choices=("text", "srt", "vtt", "json"),

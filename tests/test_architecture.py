@@ -34,7 +34,7 @@ ALLOWED: dict[str, set[str]] = {
     "realtime.audio": set(),
     "realtime.observe": {"realtime.session"},
     "realtime.access": set(),
-    "realtime.voices": {"pipelines.types"},
+    "realtime.voices": {"realtime.audio", "pipelines.types"},
     "realtime.runtime": {
         "realtime.protocol",
         "realtime.session",

@@ -37,6 +37,8 @@ class HiggsModel:
     ) -> None:
         self._voice = voice
         self._preambles = preambles
+        # Whoever writes a name in other capitals means the same voice.
+        self._by_any_case = {name.casefold(): each for name, each in preambles.items()}
         self._default = next(iter(preambles.values()))
         self._sampling = sampling
         self._seed = seed
@@ -79,7 +81,8 @@ class HiggsModel:
 
     def _preamble(self, request: SpeakRequest) -> Preamble:
         if request.sample is None:
-            return self._preambles.get(request.voice, self._default)
+            known = self._preambles.get(request.voice)
+            return known or self._by_any_case.get(request.voice.casefold(), self._default)
         return preamble_of(request.sample, self._voice.member, self._references)
 
     def _seed_of(self, wanted: int | None) -> int:

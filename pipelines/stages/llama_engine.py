@@ -55,6 +55,9 @@ class LlamaEngine:
         params = xllamacpp.CommonParams()
         params.model.path = str(model)
         params.n_ctx = context_tokens
+        # Nothing is left to be fitted, and to find that out the model would be loaded twice, with
+        # the interpreter's lock held: half a second more in which the server answers nobody.
+        params.fit_params = False
         params.n_parallel = 1
         params.n_batch = params.n_ubatch = BATCH_TOKENS
         params.cpuparams_batch.n_threads = threads

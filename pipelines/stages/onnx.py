@@ -11,9 +11,12 @@ import numpy as np
 import numpy.typing as npt
 import onnxruntime
 
+from pipelines.runtime.ticket import Ticket
 from pipelines.types import StageError
 
-LOG_ERRORS_ONLY = 3  # onnxruntime's severity scale: 0 verbose to 4 fatal
+# onnxruntime's severity scale: 0 verbose to 4 fatal.
+LOG_ERRORS_ONLY = 3
+LOG_FATAL_ONLY = 4  # a run that is ended on purpose is an error to it
 
 
 def open_session(model: Path | bytes, threads: int) -> onnxruntime.InferenceSession:
@@ -49,7 +52,28 @@ def first_use(model: Path) -> Iterator[None]:
 
 
 def run(
-    session: onnxruntime.InferenceSession, inputs: Mapping[str, npt.NDArray[Any]]
+    session: onnxruntime.InferenceSession,
+    inputs: Mapping[str, npt.NDArray[Any]],
+    ticket: Ticket | None = None,
 ) -> list[npt.NDArray[np.float32]]:
-    """All outputs of a model whose outputs are float32 arrays."""
-    return session.run(None, dict(inputs))  # pyright: ignore[reportReturnType]
+    """All outputs of a model whose outputs are float32 arrays.
+
+    ticket: of a run that takes long: an abort ends it at the model's next operation, and raises
+    Aborted.
+    """
+    if ticket is None:
+        return session.run(None, dict(inputs))  # pyright: ignore[reportReturnType]
+    options = onnxruntime.RunOptions()
+    options.log_severity_level = LOG_FATAL_ONLY
+
+    def end() -> None:
+        options.terminate = True
+
+    forget = ticket.on_abort(end)
+    try:
+        return session.run(None, dict(inputs), options)  # pyright: ignore[reportReturnType]
+    except Exception:  # the runtime's errors have no class in common
+        ticket.check()
+        raise
+    finally:
+        forget()

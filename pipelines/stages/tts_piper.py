@@ -29,7 +29,7 @@ from pipelines.weights.catalogue import PIPER_JOE
 VOICES = ("joe",)
 
 FIRST_PIECE_WORDS = 6  # of a request: the sooner it ends, the sooner something is heard
-PIECE_WORDS = 16  # 0.25 s of work on two cores; the most that an abort waits for
+PIECE_WORDS = 16  # 0.25 s of work on two cores; the most that who is more urgent waits for
 CLAUSE_AT_LEAST_WORDS = 3  # a shorter clause alone sounds like a list
 
 LEAD_MS = 15  # of silence before the first sound, so that its attack is whole
@@ -77,7 +77,7 @@ class PiperSpeaker(OneShotStage[SpeakRequest, str, SpeechDelta]):
             done = progress_of.setdefault(ticket, _Spoken())
             speed = float(np.clip(request.speed, *SPEED_RANGE))
             for piece in pieces(chunk, first=not done.heard):
-                whole, sounds = voice.speak(_pronounced(piece), speed)
+                whole, sounds = voice.speak(_pronounced(piece), speed, ticket)
                 samples = whole
                 if not done.heard:
                     samples = trim_lead(whole, voice.rate_hz)
@@ -121,10 +121,10 @@ class PiperVoice:
         self._durations_at = None if timed is None else names.index(timed[1])
 
     def speak(
-        self, words: Sequence[Pronounced], speed: float
+        self, words: Sequence[Pronounced], speed: float, ticket: Ticket | None = None
     ) -> tuple[Samples, tuple[WordSound, ...]]:
         """float32 [n] at `rate_hz`, empty if there is nothing to say; and when each word sounds,
-        empty if the model does not tell."""
+        empty if the model does not tell. Raises Aborted in the middle of it if the ticket dies."""
         if not words:
             return np.zeros(0, np.float32), ()
         spelling = spell(words, self._ids)
@@ -133,7 +133,7 @@ class PiperVoice:
             "input_lengths": np.array([len(spelling.ids)], np.int64),
             "scales": np.array([NOISE_SCALE, 1.0 / speed, NOISE_WIDTH_SCALE], np.float32),
         }
-        found = run(self._session, inputs)
+        found = run(self._session, inputs, ticket)
         audio = found[0].ravel()
         if self._durations_at is None:
             return np.clip(audio, -1.0, 1.0), ()

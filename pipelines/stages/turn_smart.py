@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import asyncio
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import onnxruntime
 
 from pipelines.ports import Progress
+from pipelines.runtime.ticket import Ticket
 from pipelines.stages.mel import log_mel
 from pipelines.stages.onnx import first_use, open_session, run
-from pipelines.types import HEARING_RATE_HZ, Samples
+from pipelines.types import HEARING_RATE_HZ, Samples, Urgency
 from pipelines.weights import resolve
 from pipelines.weights.catalogue import SMART_TURN
 
@@ -50,7 +52,12 @@ class SmartTurnJudge:
         # The caller may go on filling its buffer while the question waits for the thread.
         window = audio[-WINDOW_SAMPLES:].copy()
         loop = asyncio.get_running_loop()
-        return await loop.run_in_executor(self._thread, _probability, self._session, window)
+        ticket = Ticket(self.name, Urgency.FIRST_AUDIO)
+        ask = partial(_probability, self._session, window, ticket)
+        try:
+            return await loop.run_in_executor(self._thread, ask)
+        finally:
+            ticket.abort()  # a question that is dropped keeps the next one waiting no longer
 
     def _load(self) -> onnxruntime.InferenceSession:
         model = resolve(SMART_TURN, self._model)
@@ -60,9 +67,11 @@ class SmartTurnJudge:
         return session
 
 
-def _probability(session: onnxruntime.InferenceSession, audio: Samples) -> float:
+def _probability(
+    session: onnxruntime.InferenceSession, audio: Samples, ticket: Ticket | None = None
+) -> float:
     padded = np.pad(audio, (WINDOW_SAMPLES - len(audio), 0))
     scaled = (padded - padded.mean()) / np.sqrt(padded.var() + VARIANCE_FLOOR)
-    outputs = run(session, {"input_features": log_mel(scaled.astype(np.float32))[None]})
+    outputs = run(session, {"input_features": log_mel(scaled.astype(np.float32))[None]}, ticket)
     # The output is called logits, but is the probability itself.
     return float(outputs[0].ravel()[0])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
 import av
@@ -85,12 +85,8 @@ _MP3_FILE = _Codec(
     least_samples=1152,
     container_options={"write_xing": "1", "id3v2_version": "0"},
 )
-_MP3_STREAM = _Codec(
-    container="mp3",
-    encoder="libmp3lame",
-    sample_format="fltp",
-    rate_hz=_LOSSY_RATE_HZ,
-    bit_rate=96_000,  # transparent for one voice
+_MP3_STREAM = replace(
+    _MP3_FILE,
     run_in_packets=1,
     lead_samples=1152 - 1105,  # a frame, less the delay of LAME (576) and of a decoder (529)
     least_samples=2 * 1152,
@@ -101,9 +97,7 @@ _MP3_STREAM = _Codec(
 _STREAMED: Mapping[str, _Codec] = MappingProxyType(
     {"mp3": _MP3_STREAM, "opus": _OPUS, "aac": _AAC, "flac": _FLAC}
 )
-_WHOLE: Mapping[str, _Codec] = MappingProxyType(
-    {"mp3": _MP3_FILE, "opus": _OPUS, "aac": _AAC, "flac": _FLAC}
-)
+_WHOLE: Mapping[str, _Codec] = MappingProxyType({**_STREAMED, "mp3": _MP3_FILE})
 
 
 def encoded_rate_hz(format: str, voice_hz: int) -> int:

@@ -13,6 +13,7 @@ from typing import Any, BinaryIO
 import av
 import numpy as np
 from av.audio.resampler import AudioResampler
+from av.container import InputContainer
 from av.error import FFmpegError
 
 from realtime.audio.quantise import FloatSamples
@@ -23,6 +24,9 @@ PIECE_SAMPLES = RATE_HZ  # 1 s: few calls for an hour, and little to hold
 LONGEST_S = 4 * 3600.0
 LOWEST_RATE_HZ = 4_000  # below, no speech can be made out, and little data grows to much audio
 HIGHEST_RATE_HZ = 768_000
+MOST_CHANNELS = (
+    8  # of those that no layout names, such as that of 5.1: nobody knows how to mix more
+)
 MISSING_S = 0.5  # what a whole file may lack of the length that it tells: encoders' margins
 MISSING_SHARE = 0.05
 OPTIONS = {"protocol_whitelist": "none"}  # what a file refers to is not opened
@@ -46,15 +50,8 @@ class SoundFile:
             raise UnreadableAudio(
                 "It is truncated: its header tells of more audio than there is. Send it whole."
             )
+        self._container, self._stream = open_audio(file)
         try:
-            self._container = av.open(file, "r", options=OPTIONS)
-        except (FFmpegError, ValueError) as error:
-            raise UnreadableAudio(
-                "It cannot be read as audio: it is of no known format, or truncated "
-                f"({_reason(error)})."
-            ) from error
-        try:
-            self._stream = self._audio_stream()
             self._declared_s = declared_s(file, self._container, self._stream)
             self._refuse_longer(self._declared_s or 0.0)
         except BaseException:
@@ -85,20 +82,6 @@ class SoundFile:
         finally:
             self._container.close()
 
-    def _audio_stream(self) -> Any:
-        streams = self._container.streams.audio
-        if not streams:
-            raise UnreadableAudio("There is no audio in it.")
-        if streams[0].codec_context is None:
-            raise UnreadableAudio("Its audio has an encoding that is not known, or is damaged.")
-        rate_hz = streams[0].rate or 0
-        if not LOWEST_RATE_HZ <= rate_hz <= HIGHEST_RATE_HZ:
-            raise UnreadableAudio(
-                f"Its audio has {rate_hz} samples per second; it takes {LOWEST_RATE_HZ} to "
-                f"{HIGHEST_RATE_HZ}."
-            )
-        return streams[0]
-
     def _resampled(self) -> Iterator[FloatSamples]:
         resampler: AudioResampler | None = None
         kind: object = None
@@ -106,6 +89,7 @@ class SoundFile:
             found = (frame.format.name, frame.layout.name, frame.sample_rate)
             if resampler is None or found != kind:  # some streams change on the way
                 yield from _heard(resampler.resample(None) if resampler else ())
+                _refuse_unmixable(frame.layout)
                 resampler = AudioResampler(format="flt", layout="mono", rate=RATE_HZ)
                 kind = found
             frame.pts = None  # gaps and jumps in a file's clock are no audio
@@ -150,11 +134,53 @@ class SoundFile:
             )
 
 
+def open_audio(file: BinaryIO) -> tuple[InputContainer, Any]:
+    """A container of any kind, for whoever closes it, and its first stream of audio.
+
+    Blocking. Raises UnreadableAudio.
+    """
+    try:
+        container = av.open(file, "r", options=OPTIONS)
+    except (FFmpegError, ValueError) as error:
+        raise UnreadableAudio(
+            "It cannot be read as audio: it is of no known format, or truncated "
+            f"({_reason(error)})."
+        ) from error
+    try:
+        return container, _audio_stream(container)
+    except BaseException:
+        container.close()
+        raise
+
+
+def _audio_stream(container: InputContainer) -> Any:
+    streams = container.streams.audio
+    if not streams:
+        raise UnreadableAudio("There is no audio in it.")
+    if streams[0].codec_context is None:
+        raise UnreadableAudio("Its audio has an encoding that is not known, or is damaged.")
+    rate_hz = streams[0].rate or 0
+    if not LOWEST_RATE_HZ <= rate_hz <= HIGHEST_RATE_HZ:
+        raise UnreadableAudio(
+            f"Its audio has {rate_hz} samples per second; it takes {LOWEST_RATE_HZ} to "
+            f"{HIGHEST_RATE_HZ}."
+        )
+    return streams[0]
+
+
 def _heard(frames: Any) -> Iterator[FloatSamples]:
     for frame in frames:
         samples = frame.to_ndarray().reshape(-1).astype(np.float32, copy=False)
         # Files of decimal numbers may hold any.
         yield np.clip(np.nan_to_num(samples, nan=0.0), -1.0, 1.0)
+
+
+def _refuse_unmixable(layout: Any) -> None:
+    if layout.nb_channels > MOST_CHANNELS and layout.name == f"{layout.nb_channels} channels":
+        raise UnreadableAudio(
+            f"It has too many channels: {layout.nb_channels}, where {MOST_CHANNELS} can be heard "
+            "together. Mix it down to one or two."
+        )
 
 
 def _reason(error: Exception) -> str:

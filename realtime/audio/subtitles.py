@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Protocol
 
 LONGEST_S = 7.0  # of one subtitle: what stays longer is taken for the next one
@@ -16,6 +17,9 @@ PAUSE_S = 0.7  # between words, ends a segment
 SENTENCE_END = re.compile(r"""[.!?…。！？]["'”’)\]]*$""")
 CLAUSE_END = re.compile(r"""[,;:，、；：]["'”’)\]]*$""")
 CLAUSE_CHARACTERS = 42  # from a line on, a segment may end with a clause
+SHORT_CHARACTERS = (
+    21  # half a line: a sentence's last segment is not shorter, if that can be helped
+)
 MS_PER_S = 1000
 MS_PER_MINUTE = 60 * MS_PER_S
 MS_PER_HOUR = 60 * MS_PER_MINUTE
@@ -48,17 +52,77 @@ def segment_words(text: str, words: Sequence[TimedWord]) -> Iterator[Segment]:
 
     text: the words and what is between them, which the segments keep.
     """
-    first = 0  # of the words of a segment
-    start = end = 0  # in the text
-    for number, word in enumerate(words):
-        found = text.find(word.text, end)
-        end = (found if found >= 0 else end) + len(word.text)
-        following = words[number + 1] if number + 1 < len(words) else None
-        so_far = text[start:end].strip()
-        if following is None or _ends(so_far, words[first], word, following):
-            last = text[start:].strip() if following is None else so_far
-            yield Segment(last, words[first].start_s, word.end_s)
-            first, start = number + 1, end
+    spoken = _Spoken(text, words)
+    for first, end in spoken.sentences():
+        for part_first, part_end in spoken.parts(first, end):
+            yield Segment(
+                spoken.text(part_first, part_end),
+                words[part_first].start_s,
+                words[part_end - 1].end_s,
+            )
+
+
+class _Spoken:
+    """Words and where they are in their text. Ranges of words are [first, end)."""
+
+    def __init__(self, text: str, words: Sequence[TimedWord]) -> None:
+        self._text = text
+        self._words = words
+        self._ends: list[int] = []  # of each word
+        at = 0
+        for word in words:
+            found = text.find(word.text, at)
+            at = (found if found >= 0 else at) + len(word.text)
+            self._ends.append(at)
+
+    def text(self, first: int, end: int) -> str:
+        start = self._ends[first - 1] if first else 0
+        stop = self._ends[end - 1] if end < len(self._words) else None
+        return self._text[start:stop].strip()
+
+    def sentences(self) -> Iterator[tuple[int, int]]:
+        """What is said without a long pause, up to the end of a sentence."""
+        first = 0
+        for end, (word, following) in enumerate(pairwise(self._words), 1):
+            is_pause = following.start_s - word.end_s >= PAUSE_S
+            if is_pause or SENTENCE_END.search(word.text):
+                yield first, end
+                first = end
+        if self._words:
+            yield first, len(self._words)
+
+    def parts(self, first: int, end: int) -> list[tuple[int, int]]:
+        """A sentence in parts that can be read; the last takes words from the one before it rather
+        than to stand there with one alone."""
+        parts: list[tuple[int, int]] = []
+        for number in range(first + 1, end):
+            is_clause = CLAUSE_END.search(self._words[number - 1].text) is not None
+            ends_well = is_clause and len(self.text(first, number)) >= CLAUSE_CHARACTERS
+            if ends_well or not self._fits(first, number + 1):
+                parts.append((first, number))
+                first = number
+        parts.append((first, end))
+        if len(parts) > 1 and len(self.text(*parts[-1])) < SHORT_CHARACTERS:
+            parts[-2:] = self._balanced(parts[-2][0], parts[-2][1], end)
+        return parts
+
+    def _balanced(self, first: int, middle: int, end: int) -> list[tuple[int, int]]:
+        """Two parts as one, or cut where they are as long as each other."""
+        if self._fits(first, end):
+            return [(first, end)]
+        cuts = [
+            cut for cut in range(first + 1, end) if self._fits(first, cut) and self._fits(cut, end)
+        ]
+        cut = min(
+            cuts,
+            key=lambda cut: abs(len(self.text(first, cut)) - len(self.text(cut, end))),
+            default=middle,
+        )
+        return [(first, cut), (cut, end)]
+
+    def _fits(self, first: int, end: int) -> bool:
+        lasts_s = self._words[end - 1].end_s - self._words[first].start_s
+        return lasts_s <= LONGEST_S and len(self.text(first, end)) <= LONGEST_CHARACTERS
 
 
 def write_srt(segments: Iterable[Segment]) -> Iterator[str]:
@@ -75,15 +139,6 @@ def write_vtt(segments: Iterable[Segment]) -> Iterator[str]:
         times = f"{_clock(segment.start_s, '.')} --> {_clock(segment.end_s, '.')}"
         escaped = segment.text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
         yield f"{times}\n{_lines(escaped)}\n\n"
-
-
-def _ends(so_far: str, first: TimedWord, last: TimedWord, following: TimedWord) -> bool:
-    if SENTENCE_END.search(last.text) or following.start_s - last.end_s >= PAUSE_S:
-        return True
-    if CLAUSE_END.search(last.text) and len(so_far) >= CLAUSE_CHARACTERS:
-        return True
-    is_full = len(so_far) + 1 + len(following.text) > LONGEST_CHARACTERS
-    return is_full or following.end_s - first.start_s > LONGEST_S
 
 
 def _lines(text: str) -> str:

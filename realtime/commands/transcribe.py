@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
+import sys
+import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,11 +26,14 @@ FORMATS = (TEXT, SRT, VTT, JSON)
 PATIENCE_S = 3600.0
 EVENTS = "text/event-stream"
 BYTES_PER_MB = 1_000_000
+STANDARD_INPUT = "-"
+UNNAMED = "recording"  # what a server is told of a file without a name
 
 
 @dataclass(frozen=True, slots=True)
 class TranscribeOptions:
-    """format: one of FORMATS. language: ISO 639-1; None lets the server hear which it is."""
+    """recording: `-` is standard input. format: one of FORMATS. language: ISO 639-1; None lets the
+    server hear which it is."""
 
     url: str
     key: str | None
@@ -46,7 +52,8 @@ def transcribe(options: TranscribeOptions) -> int:
         Progress("uploading") as progress,
     ):
         upload = _Upload(file, progress)
-        name = options.recording.name.encode(errors="replace").decode()
+        is_named = str(options.recording) != STANDARD_INPUT
+        name = options.recording.name.encode(errors="replace").decode() if is_named else UNNAMED
         files = {"file": (name, upload)}
         with server.post(PATH, data=_fields(options), files=files) as answer:
             progress.begin("hearing")
@@ -69,11 +76,24 @@ def _fields(options: TranscribeOptions) -> dict[str, str]:
 
 def _opened(path: Path) -> BinaryIO:
     try:
-        return path.open("rb")
+        return _received() if str(path) == STANDARD_INPUT else path.open("rb")
     except FileNotFoundError as error:
         raise CommandError(f"{path}: there is no such file", USAGE) from error
     except OSError as error:
         raise CommandError(f"{path} cannot be read: {error.strerror or error}", USAGE) from error
+
+
+def _received() -> BinaryIO:
+    """All of standard input, in a file that nobody else sees: an upload tells its length first."""
+    if sys.stdin.isatty():
+        raise CommandError("no recording comes from a terminal: pipe one into this", USAGE)
+    file = tempfile.TemporaryFile()
+    shutil.copyfileobj(sys.stdin.buffer, file)
+    if not file.tell():
+        file.close()
+        raise CommandError("there is nothing on standard input", USAGE)
+    file.seek(0)
+    return file
 
 
 class _Upload:

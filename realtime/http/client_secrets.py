@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable
+from contextlib import aclosing
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Request
 from pydantic import Field, ValidationError
-from starlette.requests import ClientDisconnect
 from starlette.responses import JSONResponse, Response
 
 from realtime.access.client_secret import MAX_SECRET_CHARACTERS, ClientSecret, SecretTooLong
@@ -16,7 +15,10 @@ from realtime.access.denial import Denied
 from realtime.access.gate import Gate
 from realtime.access.keyring import Pass
 from realtime.http.answers import denial_response, error_response
+from realtime.http.bodies import receive
 from realtime.http.faults import unreadable_body
+from realtime.http.lingering import Lingering
+from realtime.http.reception import Refused
 from realtime.protocol.decode import decode_session
 from realtime.protocol.json_text import Unreadable, read_object
 from realtime.protocol.problems import Problem, first_problem
@@ -27,7 +29,7 @@ from realtime.session.settings import SessionSettings, SessionType, SettingsPatc
 from realtime.session.tools import unknown_tool
 
 MAX_BODY_BYTES = 64 * 1024  # far more than a secret can hold
-BODY_TIMEOUT_S = 10.0  # for a client that says it sends a body and does not
+BODY_TIMEOUT_S = 20.0  # the largest body at the slowest
 NOT_BEGUN = 0  # `expires_at` of a session that has none yet
 
 DEFAULT_SESSION = {"type": "realtime"}
@@ -89,19 +91,16 @@ def create_client_secret_route(
 
 
 async def _body_of(request: Request) -> bytes:
+    """Raises Refused, which closes the connection: the rest of the body may be on its way."""
     body = bytearray()
+    too_large = f"The request body is larger than {MAX_BODY_BYTES} bytes."
+    chunks = receive(request, MAX_BODY_BYTES, BODY_TIMEOUT_S, too_large=too_large)
     try:
-        async with asyncio.timeout(BODY_TIMEOUT_S):
-            async for chunk in request.stream():
+        async with aclosing(chunks):
+            async for chunk in chunks:
                 body += chunk
-                if len(body) > MAX_BODY_BYTES:
-                    why = f"The request body is larger than {MAX_BODY_BYTES} bytes."
-                    raise _Refused(error_response(413, "request_too_large", why))
-    except TimeoutError:
-        why = f"The request body did not arrive within {BODY_TIMEOUT_S:g} s."
-        raise _Refused(error_response(408, "request_timeout", why)) from None
-    except ClientDisconnect:
-        raise _Refused(Response(status_code=400)) from None  # nobody reads it
+    except Refused as refused:
+        raise _Refused(Lingering(refused.response)) from refused
     return bytes(body)
 
 

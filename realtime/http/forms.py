@@ -5,16 +5,16 @@ What goes beyond a bound is refused at once, and the rest of the body is never r
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Mapping
+from contextlib import aclosing
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from python_multipart.exceptions import FormParserError
 from python_multipart.multipart import MultipartParser, parse_options_header
-from starlette.requests import ClientDisconnect, Request
-from starlette.responses import Response
+from starlette.requests import Request
 
+from realtime.http.bodies import receive
 from realtime.http.lingering import Lingering
 from realtime.http.reception import Refused, refuse
 
@@ -64,30 +64,19 @@ async def _feed(
     if kind != b"multipart/form-data" or not boundary:
         why = "Send this as a form with a file in it: Content-Type multipart/form-data."
         raise refuse(415, "unsupported_media_type", why, file_field)
-    largest_body_bytes = largest_file_bytes + FRAME_BYTES
-    too_large = refuse(
-        413,
-        "request_too_large",
-        f"Invalid '{file_field}': the upload is larger than {largest_file_bytes // 2**20} MiB.",
-        file_field,
+    chunks = receive(
+        request,
+        largest_file_bytes + FRAME_BYTES,
+        BODY_TIMEOUT_S,
+        too_large=f"Invalid '{file_field}': the upload is larger than "
+        f"{largest_file_bytes // 2**20} MiB.",
+        param=file_field,
     )
-    announced = request.headers.get("content-length", "")
-    if announced.isdecimal() and int(announced) > largest_body_bytes:
-        raise too_large
-    taken_bytes = 0
     try:
         parser = MultipartParser(boundary, reader.callbacks())
-        async with asyncio.timeout(BODY_TIMEOUT_S):
-            async for chunk in request.stream():
-                taken_bytes += len(chunk)
-                if taken_bytes > largest_body_bytes:
-                    raise too_large
+        async with aclosing(chunks):
+            async for chunk in chunks:
                 parser.write(chunk)
-    except TimeoutError:
-        why = f"The upload did not arrive within {BODY_TIMEOUT_S:g} s."
-        raise refuse(408, "request_timeout", why, file_field) from None
-    except ClientDisconnect:
-        raise Refused(Response(status_code=400)) from None  # nobody reads it
     except FormParserError as error:
         why = f"The form cannot be read ({error}): send multipart/form-data."
         raise refuse(400, "invalid_form", why, file_field) from None

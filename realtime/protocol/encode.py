@@ -9,9 +9,9 @@ from typing import Any
 
 from realtime.protocol.item_view import base64_text, item_view
 from realtime.protocol.json_text import compact
-from realtime.protocol.notice_view import notice_view
+from realtime.protocol.notice_view import detail_view, notice_view
 from realtime.session.items import Item
-from realtime.session.notices import Notice
+from realtime.session.notices import Detail, Notice
 
 _STEM_BYTES = 6  # enough to tell the events of two connections apart in one log
 
@@ -31,6 +31,9 @@ class Encoder:
         """parley: what stands under that key, for a client that has asked for it."""
         body = notice_view(notice)
         return self._event(body if parley is None else {**body, "parley": parley})
+
+    def encode_detail(self, detail: Detail) -> str:
+        return self._event(detail_view(detail))
 
     def encode_audio_delta(
         self,

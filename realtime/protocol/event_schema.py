@@ -14,6 +14,7 @@ from realtime.protocol.messages import (
     AppendAudio,
     ClientMessage,
     CreateItemWithAudio,
+    Ping,
 )
 from realtime.protocol.problems import Invalid, Problem, invalid
 from realtime.protocol.response_schema import ResponseSchema
@@ -34,6 +35,7 @@ from realtime.session.events import (
 from realtime.session.settings import ResponseOptions, SettingsPatch
 
 MAX_EVENT_ID_CHARACTERS = 512  # the wire's limit; errors echo it
+MAX_PING_ID_CHARACTERS = 64  # the answer echoes it: a number or a UUID is enough
 
 
 # A session is sent back whole: well-known clients refuse messages above 8 MiB, and of a character
@@ -119,6 +121,15 @@ class PlaybackSchema(EventSchema):
         return PlaybackReported(self.item_id, self.played_ms)
 
 
+class PingSchema(EventSchema):
+    """Parley's own: answered at once, for the round trip and for a line that may be dead."""
+
+    id: Annotated[str, Field(max_length=MAX_PING_ID_CHARACTERS)] | None = None
+
+    def message(self) -> ClientMessage:
+        return Ping(self.id)
+
+
 class ItemDeleteSchema(EventSchema):
     item_id: ItemId
 
@@ -171,4 +182,5 @@ EVENT_SCHEMAS: dict[str, type[EventSchema]] = {
     "response.create": ResponseCreateSchema,
     "response.cancel": ResponseCancelSchema,
     "parley.playback": PlaybackSchema,
+    "parley.ping": PingSchema,
 }

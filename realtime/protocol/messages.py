@@ -51,9 +51,17 @@ class CreateItemWithAudio:
     audio: tuple[ItemAudio, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class Ping:
+    """Is the line alive? Nothing that the conversation learns of."""
+
+    id: str | None
+
+
 ClientMessage = (
     AppendAudio
     | CreateItemWithAudio
+    | Ping
     | ClientRefused
     | ClientSessionUpdate
     | ClientCommit

@@ -8,7 +8,7 @@ from realtime.protocol.item_view import item_view, part_view
 from realtime.protocol.response_view import latency_view, response_view
 from realtime.protocol.session_view import session_view
 from realtime.session import notices
-from realtime.session.notices import Notice, PartAddress
+from realtime.session.notices import Detail, Notice, PartAddress
 from realtime.session.settings import Modality
 
 MS_PER_SECOND = 1000
@@ -103,8 +103,18 @@ def notice_view(notice: Notice) -> dict[str, Any]:
             | notices.ItemDeleted()
         ):
             return _item_event_view(notice)
+        case notices.Pong(ping_id):
+            return {"type": "parley.pong", "id": ping_id}
         case _:
             return _response_event_view(notice)
+
+
+def detail_view(detail: Detail) -> dict[str, Any]:
+    match detail:
+        case notices.StateShown(state):
+            return {"type": "parley.state", "state": state.value}
+        case notices.HeardSoFar(item_id, transcript):
+            return {"type": "parley.transcript", "item_id": item_id, "transcript": transcript}
 
 
 def _transcription_view(notice: _TranscriptionNotice) -> dict[str, Any]:

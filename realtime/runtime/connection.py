@@ -20,7 +20,7 @@ from realtime.runtime.outlet import Clip, Outlet, WireOutlet
 from realtime.runtime.transport import Transport, TransportClosed
 from realtime.session.effects import TellConversation
 from realtime.session.items import Item
-from realtime.session.notices import ErrorRaised, Notice
+from realtime.session.notices import Detail, ErrorRaised, Notice
 
 log = logging.getLogger(__name__)
 
@@ -44,7 +44,8 @@ class Loss:
 
 
 class Connection:
-    """greeting: what stands in `session.created` under `parley`.
+    """greeting: what stands in `session.created` under `parley`. wants_details: whether the client
+    asks for more than the standard events.
 
     is_current(lane, epoch): whether a frame of audio may still leave. on_room: the socket takes
     more audio. on_first: the client has said something, the first time. on_lost: told at most once,
@@ -62,6 +63,7 @@ class Connection:
         on_lost: Callable[[Connection, Loss], None],
         on_first: Callable[[], None] = lambda: None,
         greeting: Mapping[str, Any] | None = None,
+        wants_details: bool = False,
     ) -> None:
         self._transport = transport
         self._encoder = encoder
@@ -73,7 +75,7 @@ class Connection:
         self._reading = set[asyncio.Task[None]]()
         self._is_lost = False
         self.has_ended = asyncio.Event()  # the transport is closed
-        self.outlet: Outlet = WireOutlet(encoder, self._outbound, greeting)
+        self.outlet: Outlet = WireOutlet(encoder, self._outbound, greeting, wants_details)
 
     def start(self, group: asyncio.TaskGroup, ingress: Ingress) -> None:
         """Read into `ingress`, which no other connection may do meanwhile."""
@@ -165,6 +167,10 @@ class Line:
     def tell(self, notice: Notice) -> None:
         if self._outlet is not None:
             self._outlet.tell(notice)
+
+    def tell_detail(self, detail: Detail) -> None:
+        if self._outlet is not None:
+            self._outlet.tell_detail(detail)
 
     def tell_conversation(self, told: TellConversation) -> None:
         if self._outlet is not None:

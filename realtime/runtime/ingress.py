@@ -14,7 +14,7 @@ from realtime.audio.quantise import IntSamples, to_int16
 from realtime.audio.resample import HearingResampler
 from realtime.protocol.decode import decode
 from realtime.protocol.formats import bytes_per_sample, decode_audio, recording_format
-from realtime.protocol.messages import AppendAudio, ClientMessage, CreateItemWithAudio
+from realtime.protocol.messages import AppendAudio, ClientMessage, CreateItemWithAudio, Ping
 from realtime.protocol.opus import BadPacket
 from realtime.runtime.conversation import SessionView
 from realtime.runtime.ears import Ears
@@ -88,7 +88,7 @@ class Ingress:
     """Handles one message after another.
 
     deliver: steps the machine; the settings it has changed are in `view()` when it returns.
-    pacing: how fast the client may go.
+    pacing: how fast the client may go. answer: answers a ping of this name.
     """
 
     def __init__(
@@ -100,6 +100,7 @@ class Ingress:
         deliver: Callable[[Event], None],
         view: Callable[[], SessionView],
         pacing: Pacing,
+        answer: Callable[[str | None], None],
     ) -> None:
         self._ears = ears
         self._hearing = hearing
@@ -107,6 +108,7 @@ class Ingress:
         self._deliver = deliver
         self._view = view
         self._pacing = pacing
+        self._answer = answer
 
     async def run(self, intake: Intake, ready: Callable[[], Awaitable[None]]) -> None:
         """`ready` is awaited before each message: while the client does not read its answers."""
@@ -129,6 +131,8 @@ class Ingress:
                 self._deliver(replace(message, position=self._hearing.position))
             case CreateItemWithAudio():
                 self._deliver(await self._file_audio(message))
+            case Ping(name):
+                self._answer(name)
             case _:
                 self._deliver(message)
 

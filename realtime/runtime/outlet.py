@@ -19,7 +19,7 @@ from realtime.runtime.frame_coder import FrameCoder
 from realtime.runtime.outbound import Outbound
 from realtime.session.effects import TellConversation
 from realtime.session.items import Item
-from realtime.session.notices import ItemAdded, ItemDone, Notice, SessionCreated
+from realtime.session.notices import Detail, ItemAdded, ItemDone, Notice, SessionCreated
 from realtime.session.settings import AudioFormat
 
 # Well-known clients refuse messages above 8 MiB; base64 makes three bytes four.
@@ -44,6 +44,10 @@ class Outlet(Protocol):
 
     def tell(self, notice: Notice) -> None: ...
 
+    def tell_detail(self, detail: Detail) -> None:
+        """For a client that asks for details; any other is not told."""
+        ...
+
     def tell_conversation(self, told: TellConversation) -> None:
         """Every item as added and done."""
         ...
@@ -64,15 +68,21 @@ class Outlet(Protocol):
 class WireOutlet:
     """Encodes for one connection and queues. Order is kept, whatever the work of encoding.
 
-    greeting: what stands in `session.created` under `parley`.
+    greeting: what stands in `session.created` under `parley`. wants_details: whether the client
+    asks for more than the standard events.
     """
 
     def __init__(
-        self, encoder: Encoder, outbound: Outbound, greeting: Mapping[str, Any] | None = None
+        self,
+        encoder: Encoder,
+        outbound: Outbound,
+        greeting: Mapping[str, Any] | None = None,
+        wants_details: bool = False,
     ) -> None:
         self._encoder = encoder
         self._outbound = outbound
         self._greeting = greeting
+        self._wants_details = wants_details
         self._coder = FrameCoder()
 
     @property
@@ -83,6 +93,11 @@ class WireOutlet:
         extra = self._greeting if isinstance(notice, SessionCreated) else None
         text = self._encoder.encode(notice, extra)
         self._outbound.put(text, len(text))
+
+    def tell_detail(self, detail: Detail) -> None:
+        if self._wants_details:
+            text = self._encoder.encode_detail(detail)
+            self._outbound.put(text, len(text))
 
     def tell_conversation(self, told: TellConversation) -> None:
         notices = (form(*entry) for entry in told.items for form in (ItemAdded, ItemDone))

@@ -27,9 +27,10 @@ class SessionOver(Exception):
 class Resumable(Protocol):
     """A session that outlives its sockets."""
 
-    async def attach(self, transport: Transport) -> None:
+    async def attach(self, transport: Transport, wants_details: bool = False) -> None:
         """Go on with the client on this transport until it is lost or the session ends.
 
+        wants_details: whether that client asks for more than the standard events.
         Raises SessionOver before anything was sent.
         """
         ...

@@ -39,6 +39,7 @@ from realtime.session.effects import (
     KeepAudio,
     Listen,
     Notify,
+    NotifyDetail,
     Observe,
     PlayReply,
     PrepareReply,
@@ -112,6 +113,8 @@ class Performer:
         match effect:
             case Notify(notice):
                 self._tell(notice)
+            case NotifyDetail(detail):
+                self._outlet.tell_detail(detail)
             case TellConversation():
                 self._outlet.tell_conversation(effect)
             case KeepAudio(turn, start):

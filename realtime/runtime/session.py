@@ -40,6 +40,7 @@ class SessionRuntime:
     conversation: the machine; a fresh one unless a test brings its own. encoder: numbers what the
     first client is sent; one with random event ids unless given. parking: gives out the tokens
     with which a lost client comes back; without it, or without `setup.resume_ms`, none does.
+    wants_details: whether the first client asks for more than the standard events.
     """
 
     def __init__(
@@ -53,6 +54,7 @@ class SessionRuntime:
         conversation: Conversation | None = None,
         encoder: Encoder | None = None,
         parking: Parking | None = None,
+        wants_details: bool = False,
     ) -> None:
         self._cascade = cascade
         self._setup = setup
@@ -64,7 +66,7 @@ class SessionRuntime:
         self._line = Line()
         self._shell: Shell | None = None
         self._group: asyncio.TaskGroup | None = None
-        self._first = (transport, encoder or Encoder())
+        self._first = (transport, encoder or Encoder(), wants_details)
         self._connection: Connection | None = None
         self._former: Connection | None = None  # the last one that was lost
         self._ending = (CLOSE_NORMAL, "")
@@ -118,7 +120,7 @@ class SessionRuntime:
                 self._parking.forget(self)
             await self._close_connection()
 
-    async def attach(self, transport: Transport) -> None:
+    async def attach(self, transport: Transport, wants_details: bool = False) -> None:
         """Go on with a client that has come back; returns when that one is gone in turn.
 
         The former connection may not know yet that it is dead: it is closed. Raises SessionOver
@@ -133,7 +135,7 @@ class SessionRuntime:
             self._former = None
         shell = self._live_shell()
         assert self._group is not None  # as long as the shell lives
-        connection = self._connection = self._connect(transport, Encoder())
+        connection = self._connection = self._connect(transport, Encoder(), wants_details)
         self._line.connect(connection.outlet)
         shell.ears.restart()
         connection.start(self._group, shell.ingress)
@@ -207,7 +209,7 @@ class SessionRuntime:
             else:
                 log.info("%s ends: its client did not come back", self.label)
 
-    def _connect(self, transport: Transport, encoder: Encoder) -> Connection:
+    def _connect(self, transport: Transport, encoder: Encoder, wants_details: bool) -> Connection:
         greeting = None
         if self._parking is not None:
             token = self._parking.issue(self)
@@ -221,6 +223,7 @@ class SessionRuntime:
             on_lost=self._on_lost,
             on_first=self._on_first,
             greeting=greeting,
+            wants_details=wants_details,
         )
 
     def _on_room(self) -> None:

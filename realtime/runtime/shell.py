@@ -24,7 +24,7 @@ from realtime.runtime.voice_lookup import VoiceLookup
 from realtime.runtime.work import Works
 from realtime.session.bounds import Bounds
 from realtime.session.events import Event, Opened
-from realtime.session.notices import ErrorRaised
+from realtime.session.notices import ErrorRaised, Pong
 from realtime.session.settings import SessionSettings
 
 # Half a second beyond a question that the judge still owes: audio that comes faster than it is
@@ -127,6 +127,7 @@ class Shell:
             deliver=self._deliver,
             view=self._view,
             pacing=Pacing(setup.rates, clock),
+            answer=lambda name: outlet.tell(Pong(name)),
         )
 
     def close(self) -> None:

@@ -27,7 +27,7 @@ from realtime.runtime.shell import SessionSetup, Shell
 from realtime.session.effects import TellConversation
 from realtime.session.items import Item
 from realtime.session.machine import Machine
-from realtime.session.notices import ItemRetrieved, Notice
+from realtime.session.notices import Detail, ItemRetrieved, Notice
 from realtime.session.settings import AudioFormat
 
 _STEP_MS = DETECTOR_FRAME_SAMPLES * 1000 // HEARING_RATE_HZ
@@ -55,6 +55,9 @@ class _Watcher:
 
     def tell(self, notice: Notice) -> None:
         self._simulation.notices.append((self._clock.now_ms(), notice))
+
+    def tell_detail(self, detail: Detail) -> None:
+        pass  # a simulated client asks for none
 
     def tell_conversation(self, told: TellConversation) -> None:
         pass  # a simulated client is never lost

@@ -9,11 +9,11 @@ from typing import NamedTuple
 from realtime.session.bounds import Bounds
 from realtime.session.conversation import Conversation
 from realtime.session.deadlines import Deadlines, Due
-from realtime.session.effects import Abort, Effect, Notify
+from realtime.session.effects import Abort, Effect, Notify, NotifyDetail
 from realtime.session.flow import Flow
 from realtime.session.identifiers import Identifiers
 from realtime.session.items import Item, PartKind
-from realtime.session.notices import ErrorRaised, Notice
+from realtime.session.notices import Detail, ErrorRaised, Notice
 from realtime.session.playback import Playback
 from realtime.session.policy import PROFILES, Policy
 from realtime.session.prompt import whole_words
@@ -71,6 +71,10 @@ class Context:
 
     def tell(self, notice: Notice) -> None:
         self.effects.append(Notify(notice))
+
+    def show(self, detail: Detail) -> None:
+        """Tell a client that asks for details."""
+        self.effects.append(NotifyDetail(detail))
 
     def abort(self, request: str | None) -> None:
         if request is not None:

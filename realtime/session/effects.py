@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from realtime.session.items import Item
 from realtime.session.ledger import TurnTimeline
-from realtime.session.notices import Notice
+from realtime.session.notices import Detail, Notice
 from realtime.session.settings import AudioFormat, Tool, ToolChoice, Truncation
 
 VOICE_LANE = "voice"  # the conversation's own; the others are those of out-of-band responses
@@ -21,6 +21,13 @@ class Notify:
     """Tell the client."""
 
     notice: Notice
+
+
+@dataclass(frozen=True, slots=True)
+class NotifyDetail:
+    """Tell the client, if it is one that asks for details."""
+
+    detail: Detail
 
 
 @dataclass(frozen=True, slots=True)
@@ -258,6 +265,7 @@ class CloseTransport:
 
 Effect = (
     Notify
+    | NotifyDetail
     | TellConversation
     | KeepAudio
     | DropAudio

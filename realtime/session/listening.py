@@ -369,6 +369,7 @@ class ListeningRegion(Region[Listening, Hear]):
         turn.is_announced = True
         start = max(0, turn.start, padded)
         ctx.tell(SpeechStarted(turn.item_id, start // SAMPLES_PER_MS))
+        self.turns.show(turn)
 
     def _open_buffer(self) -> None:
         """A turn of everything that is not committed yet, as far as it can be had."""

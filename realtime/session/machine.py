@@ -49,7 +49,7 @@ from realtime.session.events import (
 )
 from realtime.session.life import LifecycleRegion
 from realtime.session.listening import ONSETS, ListeningRegion
-from realtime.session.notices import ErrorRaised, ResponseUsage
+from realtime.session.notices import ErrorRaised, ResponseUsage, ShownState, StateShown
 from realtime.session.outcomes import Outcomes
 from realtime.session.preparing import Preparation
 from realtime.session.reply import Ending, Reply
@@ -60,6 +60,7 @@ from realtime.session.responding import (
     stop_if_truncated,
     watch_for_idleness,
 )
+from realtime.session.shown import shown_state
 from realtime.session.side import SideResponses
 from realtime.session.speaking import SpeakingRegion
 from realtime.session.states import Lifecycle, Speaking
@@ -98,6 +99,7 @@ class Machine:
         self.side = SideResponses(ctx)
         self.life = LifecycleRegion(ctx, self.listening, self.speaking, self.drafting, self.side)
         outcomes.bind(self.turns, self.listening, self.speaking, self.drafting, self.side)
+        self._shown: ShownState | None = None  # as the present client was told
 
     @property
     def lifecycle(self) -> Lifecycle:
@@ -127,8 +129,18 @@ class Machine:
             watch_for_idleness(ctx, self.listening, self.speaking, self.turns)
         elif self.life.state is Lifecycle.DRAINING and self.speaking.state is Speaking.IDLE:
             self.life.fire(Live.SPOKEN_OUT)
+        self._show_state()
         effects, ctx.effects = ctx.effects, []
         return effects
+
+    def _show_state(self) -> None:
+        """Once per step, whatever happened within it."""
+        shown = None
+        if self.life.state in (Lifecycle.LIVE, Lifecycle.DRAINING):
+            shown = shown_state(self.ctx, self.listening, self.speaking, self.turns)
+        if shown is not None and shown is not self._shown:
+            self.ctx.show(StateShown(shown))
+        self._shown = shown
 
     def _handle_life(self, event: Event) -> bool:
         """What concerns the session as a whole. False: the event is of another kind."""

@@ -257,6 +257,47 @@ class ArgumentsDone:
     arguments: str
 
 
+# ---- the client's connection ------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Pong:
+    """The answer to a ping, with the name that the client has given it."""
+
+    id: str | None
+
+
+# ---- details, for clients that ask for them ---------------------------------------------------
+
+
+class ShownState(StrEnum):
+    """What the conversation looks like to whoever watches it."""
+
+    LISTENING = "listening"
+    HEARING = "hearing"
+    THINKING = "thinking"
+    SPEAKING = "speaking"
+    HELD = "held"
+
+
+@dataclass(frozen=True, slots=True)
+class StateShown:
+    state: ShownState
+
+
+@dataclass(frozen=True, slots=True)
+class HeardSoFar:
+    """All words heard of a turn that goes on; may be revised.
+
+    No words after its speech_stopped: the turn came to nothing, and no item will bear its id.
+    """
+
+    item_id: str
+    transcript: str
+
+
+Detail = StateShown | HeardSoFar
+
 Notice = (
     ErrorRaised
     | SessionCreated
@@ -285,4 +326,5 @@ Notice = (
     | AudioDone
     | ArgumentsDelta
     | ArgumentsDone
+    | Pong
 )

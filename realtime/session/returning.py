@@ -48,9 +48,11 @@ def find_rest(
         return track.sent_ms - track.heard_ms(ctx.now_ms) >= WORTH_CONTINUING_MS
 
     broken = next(filter(is_broken, ctx.conversation), None)
-    if broken is None:
-        return None
     made_as = speaking.creation
+    if broken is None:
+        # Half a call, and nothing said: nobody can answer it, so it is made anew.
+        is_unsaid = was_busy and running is None and response is not None and response.has_words
+        return made_as if is_unsaid else None
     options = replace(made_as.options, input=None, tool_choice=None)
     heard = heard_text(broken, ctx.playback, ctx.now_ms)
     rest = response.unheard(heard) if response is not None and broken.id == running else None

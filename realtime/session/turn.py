@@ -33,6 +33,7 @@ class Turn:
     is_listening: bool = False  # the recognition still takes what comes
     voiced_samples: int = 0  # of its sounds before the present one, while they are weighed
     glimpse: str = ""  # what was heard so far, of speech that goes on; may be revised
+    shown: str = ""  # what the client was last told of it
     text: str | None = None
     failure: tuple[str, str] | None = None  # (code, message) of the recognition
     # What was heard before the last long pause stands: what follows is heard by itself.
@@ -44,6 +45,11 @@ class Turn:
     speech_end_ms: float | None = None
     transcript_ms: float | None = None
     turn_end_ms: float | None = None
+
+    @property
+    def heard_so_far(self) -> str:
+        """The words of all revisions, as far as they are known."""
+        return self.glimpse if self.text is None else self.text
 
     @property
     def audio_ms(self) -> int:

@@ -17,6 +17,7 @@ from realtime.session.effects import (
 )
 from realtime.session.items import Item, ItemKind, Part, PartKind, Role
 from realtime.session.notices import (
+    HeardSoFar,
     InputCommitted,
     ItemAdded,
     ItemDone,
@@ -190,6 +191,15 @@ class Turns:
         if turn is not None:
             turn.glimpse = turn.whole_text(text)
             self.listener.turn_glimpsed(turn)
+            self.show(turn)
+
+    def show(self, turn: Turn) -> None:
+        """Tell what is known of the words of a turn that was announced and has not ended."""
+        if not turn.is_announced or turn.end or turn.heard_so_far == turn.shown:
+            return
+        turn.shown = turn.heard_so_far
+        if self.ctx.settings.transcription is not None:
+            self.ctx.show(HeardSoFar(turn.item_id, turn.shown))
 
     def hear(self, request: str, text: str) -> None:
         """A final transcript came; one that nobody waits for is dropped."""
@@ -201,6 +211,7 @@ class Turns:
             turn.text = turn.whole_text(text)
             turn.transcript_ms = self.ctx.now_ms
             self.listener.turn_heard(turn)
+            self.show(turn)
             self._conclude()
         elif request in self._items:
             awaited = self._items.pop(request)
@@ -318,6 +329,8 @@ class Turns:
     def _discard(self, turn: Turn) -> None:
         self.ctx.conversation.release(turn.item_id)
         self.ctx.emit(DropAudio(turn.number))
+        if turn.is_announced:
+            self.ctx.show(HeardSoFar(turn.item_id, ""))
 
     def _add_item(self, turn: Turn) -> None:
         """The announced item comes into the conversation; on the wire without its text."""

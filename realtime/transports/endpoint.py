@@ -131,7 +131,7 @@ async def _welcome_back(
         raise
     transport = WebSocketTransport(socket)
     try:
-        await claim.session.attach(transport)
+        await claim.session.attach(transport, admission.wants_details)
     except SessionOver as over:  # in this very moment
         error = ErrorRaised("invalid_request_error", SESSION_NOT_FOUND, str(over), "resume")
         await _send_away(transport, error, CLOSE_MISTAKEN)

@@ -22,6 +22,7 @@ MAX_MODEL_CHARACTERS = 256  # the name is only echoed
 INTENTS = ("transcription",)
 MIN_LEAD_MS, MAX_LEAD_MS = 40, 60_000  # as in the configuration; less than a frame is no lead
 UNPACED = "off"  # what `lead_ms` says for audio as fast as it is made
+DETAILS = {"": False, "off": False, "on": True}  # what `details` says
 NEW_RESUMABLE = "new"  # what `resume` says of a session that is to outlive its socket
 
 
@@ -46,6 +47,7 @@ class Admission:
     key: which of the server's keys stands behind the client. patch: what its client secret sets.
     is_resumable: whether the session is to outlive its socket. token: of the one to go on with.
     lead_ms: how far its audio may run ahead, None without bound; CONFIGURED: as the server has it.
+    wants_details: whether the client is told of the conversation's state and of words half heard.
     """
 
     subprotocol: str | None
@@ -58,6 +60,7 @@ class Admission:
     is_resumable: bool = False
     token: str | None = None
     lead_ms: float | None = CONFIGURED
+    wants_details: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +95,10 @@ class Door:
                 f"'{UNPACED}' for audio as fast as it is made."
             )
             return Refusal(400, "invalid_value", message, "lead_ms")
+        details = query.get("details", "")
+        if details not in DETAILS:
+            message = f"Invalid value: '{details[:20]}'. Expected 'on' or 'off'."
+            return Refusal(400, "invalid_value", message, "details")
         named = SessionType.TRANSCRIPTION if intent else None
         return _admit(guest, named, headers, subprotocols, query)
 
@@ -132,6 +139,7 @@ def _admit(
         is_resumable=resume == NEW_RESUMABLE,
         token=None if resume in ("", NEW_RESUMABLE) else resume,
         lead_ms=_lead_ms(query.get("lead_ms", "")),
+        wants_details=DETAILS[query.get("details", "")],
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 
 MAX_NAME_CHARACTERS = 64
 _NAME = re.compile(rf"[A-Za-z0-9_-]{{1,{MAX_NAME_CHARACTERS}}}")
@@ -42,6 +43,14 @@ class VoiceRefused(ValueError):
         self.message = message
 
 
+def find_name(wanted: str, names: Iterable[str]) -> str | None:
+    """The one of them that is meant, which may be written in other capitals: `Anna` for `anna`."""
+    known = list(names)
+    if wanted in known:
+        return wanted
+    return next((name for name in known if name.casefold() == wanted.casefold()), None)
+
+
 def is_name(name: str) -> bool:
     return _NAME.fullmatch(name) is not None
 
@@ -55,7 +64,7 @@ def check_name(name: str) -> None:
             f"Invalid 'name': expected 1 to {MAX_NAME_CHARACTERS} letters (a to z), digits, "
             "hyphens and underscores.",
         )
-    if name.lower() in OPENAI_VOICES:
+    if name.casefold() in OPENAI_VOICES:
         raise VoiceRefused(
             "name",
             "voice_name_taken",

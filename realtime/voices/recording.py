@@ -10,7 +10,10 @@ import numpy as np
 import numpy.typing as npt
 import soundfile
 import soxr
+from av.audio.resampler import AudioResampler
+from av.error import FFmpegError
 
+from realtime.audio.reading import UnreadableAudio, open_audio
 from realtime.voices.names import VoiceRefused
 
 FIELD = "audio_sample"
@@ -22,9 +25,6 @@ QUIETEST_RMS = 1e-3  # -60 dB of full scale, below any microphone's speech
 HIGHEST_PEAK = 8.0  # of full scale 1: far beyond any float recording that clips
 MOST_CHANNELS = 8  # of surround sound
 LOWEST_RATE_HZ, HIGHEST_RATE_HZ = 8_000, 192_000  # of recordings of speech
-
-# Containers of sound. Playlists and scripts are left out: those have a decoder open other files.
-CONTAINERS = "aac,aiff,amr,asf,au,avi,caf,flac,matroska,mov,mp3,mpegts,ogg,wav,w64"
 
 Samples: TypeAlias = npt.NDArray[np.float32]
 
@@ -62,20 +62,22 @@ def read_recording(data: bytes) -> Recording:
 
 
 def _decode(data: bytes) -> tuple[Samples, int]:
-    """[channels, n] and a rate in Hz. soundfile reads most, PyAV what phones and browsers make."""
+    """[channels, n] and a rate in Hz. soundfile reads most, PyAV whatever else there is."""
+    if not data:
+        raise _refused("it is empty")
     try:
         return _decode_by_soundfile(data)
     except soundfile.LibsndfileError:
         pass
-    import av.error  # tens of megabytes that only these recordings need
-
     try:
         return _decode_by_av(data)
-    except (av.error.FFmpegError, IndexError, ValueError) as error:
-        if isinstance(error, VoiceRefused):
-            raise
-        why = "it is empty" if not data else "it is no sound file that can be read"
-        raise _refused(why) from error
+    except UnreadableAudio as error:
+        said = str(error).rstrip(".")
+        raise _refused(f"{said[:1].lower()}{said[1:]}") from error
+    except VoiceRefused:
+        raise
+    except (FFmpegError, ValueError) as error:  # the latter of frames that do not fit together
+        raise _refused("it is damaged") from error
 
 
 def _decode_by_soundfile(data: bytes) -> tuple[Samples, int]:
@@ -89,22 +91,25 @@ def _decode_by_soundfile(data: bytes) -> tuple[Samples, int]:
 
 
 def _decode_by_av(data: bytes) -> tuple[Samples, int]:
-    import av
-
-    planar = av.AudioResampler(format="fltp")
+    planar = AudioResampler(format="fltp")
     pieces: list[Samples] = []
-    count, rate_hz = 0, KEPT_RATE_HZ
-    options = {"format_whitelist": CONTAINERS}
-    with av.open(io.BytesIO(data), mode="r", options=options) as container:
-        for decoded in container.decode(container.streams.audio[0]):
-            rate_hz = decoded.sample_rate
-            _check_shape(rate_hz, decoded.layout.nb_channels)
+    count, rate_hz, channels = 0, 0, 0
+    container, stream = open_audio(io.BytesIO(data))
+    with container:
+        for decoded in container.decode(stream):
+            shape = decoded.sample_rate, decoded.layout.nb_channels
+            if pieces and shape != (rate_hz, channels):
+                raise _refused("its rate or its channels change on the way; save it anew")
+            rate_hz, channels = shape
+            _check_shape(rate_hz, channels)
             for frame in planar.resample(decoded):
                 pieces.append(frame.to_ndarray().astype(np.float32))
                 count += pieces[-1].shape[1]
             if count > LONGEST_S * rate_hz:
                 raise _too_long()
-    return (np.concatenate(pieces, axis=1) if pieces else np.zeros((1, 0), np.float32)), rate_hz
+    if not pieces:
+        raise _refused("no sound in it could be decoded: it is empty or damaged")
+    return np.concatenate(pieces, axis=1), rate_hz
 
 
 def _check_shape(rate_hz: int, channels: int) -> None:

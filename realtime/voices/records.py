@@ -1,7 +1,7 @@
 """What is known of each uploaded voice, in SQLite: several servers may share one file.
 
 The file is in WAL mode: whoever reads never waits for whoever writes. Its folder must be on a
-local disk, as for every such database.
+local disk, as for every such database. Names, which are ASCII, differ in more than capitals.
 """
 
 from __future__ import annotations
@@ -26,6 +26,10 @@ CREATE TABLE IF NOT EXISTS voices (
     consent TEXT NOT NULL
 )
 """
+_UNIQUE_NAMES = """
+CREATE UNIQUE INDEX IF NOT EXISTS voices_by_name ON voices (name COLLATE NOCASE)
+"""
+_OF_NAME = "FROM voices WHERE name = ? COLLATE NOCASE"
 _COLUMNS = "name, version, created_at_s, duration_ms, transcript, consent"
 
 
@@ -64,14 +68,15 @@ class Records:
         with _connect(self._path) as connection:
             connection.execute("PRAGMA journal_mode = WAL")
             connection.execute(_SCHEMA)
+            connection.execute(_UNIQUE_NAMES)
 
     def get(self, name: str) -> VoiceRecord | None:
-        rows = self._read(f"SELECT {_COLUMNS} FROM voices WHERE name = ?", name)
+        rows = self._read(f"SELECT {_COLUMNS} {_OF_NAME}", name)
         return rows[0] if rows else None
 
     def all(self) -> tuple[VoiceRecord, ...]:
         """In the order of their names."""
-        return tuple(self._read(f"SELECT {_COLUMNS} FROM voices ORDER BY name"))
+        return tuple(self._read(f"SELECT {_COLUMNS} FROM voices ORDER BY name COLLATE NOCASE"))
 
     @contextmanager
     def writing(self) -> Iterator[Writing]:
@@ -115,10 +120,9 @@ class Writing:
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
 
-    def has(self, name: str) -> bool:
-        return bool(
-            self._connection.execute("SELECT 1 FROM voices WHERE name = ?", (name,)).fetchone()
-        )
+    def get(self, name: str) -> VoiceRecord | None:
+        row = self._connection.execute(f"SELECT {_COLUMNS} {_OF_NAME}", (name,)).fetchone()
+        return None if row is None else VoiceRecord(*row)
 
     def count(self) -> int:
         return self._connection.execute("SELECT count(*) FROM voices").fetchone()[0]
@@ -139,12 +143,11 @@ class Writing:
             ),
         )
 
-    def delete(self, name: str) -> str | None:
-        """The version that is gone; None: there was none."""
-        statement = "SELECT version FROM voices WHERE name = ?"
-        row = self._connection.execute(statement, (name,)).fetchone()
-        self._connection.execute("DELETE FROM voices WHERE name = ?", (name,))
-        return None if row is None else row[0]
+    def delete(self, name: str) -> VoiceRecord | None:
+        """The voice that is gone; None: there was none."""
+        record = self.get(name)
+        self._connection.execute(f"DELETE {_OF_NAME}", (name,))
+        return record
 
 
 def _open(path: Path) -> sqlite3.Connection:

@@ -43,6 +43,7 @@ class ShelfBroken(Exception):
 class VoiceShelf:
     """Blocking; from any thread. Every method raises ShelfBroken where the disk fails.
 
+    Names that differ in capitals alone are one name: of what is asked for, and of what is kept.
     folder: made when the first voice is added. now_s: unix time.
     """
 
@@ -94,7 +95,7 @@ class VoiceShelf:
             record = self.get(name)
             if record is None:
                 with self._lock:
-                    self._cache.pop(name, None)
+                    self._cache.pop(name.casefold(), None)
                 return None
             sample = self._cached(record) or self._load(record)
             if sample is not None:
@@ -113,17 +114,17 @@ class VoiceShelf:
             self._sweep_once()
             return self._records.all()
 
-    def delete(self, name: str) -> bool:
-        """Whether there was such a voice. Requests that speak with it go on."""
+    def delete(self, name: str) -> VoiceRecord | None:
+        """The voice that is gone; None: there was none. Requests that speak with it go on."""
         with self._minding_the_disk():
             self._sweep_once()
             if not self._records.exist or not is_name(name):
-                return False
+                return None
             with self._records.writing() as writing:
-                version = writing.delete(name)
-            if version is not None:
-                (self._folder / f"{version}.wav").unlink(missing_ok=True)
-        return version is not None
+                record = writing.delete(name)
+            if record is not None:
+                (self._folder / record.file_name).unlink(missing_ok=True)
+        return record
 
     def close(self) -> None:
         self._records.close()
@@ -155,12 +156,12 @@ class VoiceShelf:
             self._is_swept = True
 
     def _check_room(self, writing: Writing, name: str) -> None:
-        if writing.has(name):
+        if (there := writing.get(name)) is not None:
             raise VoiceRefused(
                 "name",
                 "voice_exists",
-                f"There is a voice called '{name}' already: delete it first, or choose another "
-                "name.",
+                f"There is a voice called '{there.name}' already: delete it first, or choose "
+                "another name.",
             )
         if writing.count() >= self._most_voices:
             raise VoiceRefused(
@@ -197,18 +198,20 @@ class VoiceShelf:
                 return None
         sample = VoiceSample(data, record.transcript)
         with self._lock:
-            self._cache[record.name] = (record.version, sample)
-            self._cache.move_to_end(record.name)
+            key = record.name.casefold()
+            self._cache[key] = (record.version, sample)
+            self._cache.move_to_end(key)
             while len(self._cache) > MOST_CACHED:
                 self._cache.popitem(last=False)
         return sample
 
     def _cached(self, record: VoiceRecord) -> VoiceSample | None:
         with self._lock:
-            version, sample = self._cache.get(record.name, ("", None))
+            key = record.name.casefold()
+            version, sample = self._cache.get(key, ("", None))
             if version != record.version:
                 return None
-            self._cache.move_to_end(record.name)
+            self._cache.move_to_end(key)
             return sample
 
 

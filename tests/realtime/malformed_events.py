@@ -90,6 +90,8 @@ WRONG_TYPES = [
     respond(VALUE, "tool_choice.type", "MCP", tool_choice={"type": "mcp", "server_label": "x"}),
     event("parley.playback", TYPE, "played_ms", "an integer", item_id="i", played_ms=0.5),
     event("parley.playback", MISSING, "item_id", "item_id", played_ms=1),
+    event("parley.ping", TYPE, "id", "a string", id=5),
+    event("parley.ping", UNKNOWN, "ping_id", "ping_id", ping_id="x"),
     event("output_audio_buffer.clear", VALUE, "type", "WebRTC"),
     event("transcription_session.update", VALUE, "type", "beta", session={}),
     event("input_audio_buffer.commit", UNKNOWN, "final", "final", final=True),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 from pathlib import Path
 from typing import Any
@@ -68,6 +69,19 @@ def test_text_is_printed_as_it_is_heard(
     }
     assert b'filename="speech.ogg"' in stub.body
     assert int(stub.headers["content-length"]) == len(stub.body)
+
+
+def test_a_recording_may_come_from_standard_input(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(SOUND)))
+    with stub_server(Stub(content_type="text/plain", chunks=(b"Good day.",))) as stub:
+        assert run(capsys, "-", "--url", stub.url) == (0, "Good day.\n", "")
+    assert fields_in(stub.body)["file"] == SOUND
+    assert int(stub.headers["content-length"]) == len(stub.body)
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO()))
+    code, _, error = run(capsys, "-")
+    assert (code, error) == (2, "parley: there is nothing on standard input")
 
 
 @pytest.mark.parametrize("format", ["srt", "vtt", "json"])

@@ -23,8 +23,8 @@ LARGEST_MIB = 24
 LARGEST_BYTES = LARGEST_MIB * 2**20
 QUIETEST_RMS = 1e-3  # -60 dB of full scale, below any microphone's speech
 HIGHEST_PEAK = 8.0  # of full scale 1: far beyond any float recording that clips
-# Containers of sound. Playlists and scripts are left out: those have a decoder open other files.
-CONTAINERS = "aac,aiff,amr,asf,au,avi,caf,flac,matroska,mov,mp3,mpegts,ogg,wav,w64"
+# What a file refers to, as playlists do, is not opened.
+DECODER_OPTIONS = {"protocol_whitelist": "none"}
 LOWEST_RATE_HZ, HIGHEST_RATE_HZ = 8_000, 192_000  # of recordings of speech
 
 
@@ -101,7 +101,7 @@ def read_recording(data: bytes, field: str) -> Samples:
 
 
 def _decode(data: bytes, field: str) -> tuple[Samples, int]:
-    """soundfile reads most; PyAV the containers of phones and browsers (AAC, WebM)."""
+    """soundfile reads most; PyAV whatever else there is, such as what phones make (AAC, WebM)."""
     try:
         return _decode_by_soundfile(data, field)
     except soundfile.LibsndfileError:
@@ -134,9 +134,10 @@ def _decode_by_av(data: bytes, field: str) -> tuple[Samples, int]:
     planar = av.AudioResampler(format="fltp")
     pieces: list[npt.NDArray[np.float32]] = []
     count, rate_hz = 0, CODEC_RATE_HZ
-    options = {"format_whitelist": CONTAINERS}
-    with av.open(io.BytesIO(data), mode="r", options=options) as container:
+    with av.open(io.BytesIO(data), mode="r", options=DECODER_OPTIONS) as container:
         for decoded in container.decode(container.streams.audio[0]):
+            if pieces and decoded.sample_rate != rate_hz:
+                raise ReferenceRefused(field, "its rate changes on the way; save it anew")
             rate_hz = decoded.sample_rate
             for frame in planar.resample(decoded):
                 pieces.append(frame.to_ndarray().astype(np.float32))

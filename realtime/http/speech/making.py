@@ -139,12 +139,22 @@ class _Line:
 
     async def finish(self) -> None:
         if self._works is None:
-            raise _unspeakable(self._order)
+            raise unspeakable(f"{self._order.root}input")
         await self._pass_on(await asyncio.to_thread(self._works.finish))
 
     async def _pass_on(self, data: bytes) -> None:
         if data:
             await self._emit(data)
+
+
+def unspeakable(field: str) -> Refused:
+    """Of a text that has come whole, and of which the voice made no sound."""
+    return refuse(
+        400,
+        "input_not_speakable",
+        f"Invalid '{field}': nothing in it can be spoken; it holds only signs that have no sound.",
+        field,
+    )
 
 
 def _mend_header(file: IO[bytes], rate_hz: int) -> None:
@@ -153,12 +163,3 @@ def _mend_header(file: IO[bytes], rate_hz: int) -> None:
     file.seek(0)
     file.write(wav_header(rate_hz, samples))
     file.seek(0, 2)
-
-
-def _unspeakable(order: SpeechOrder) -> Refused:
-    return refuse(
-        400,
-        "input_not_speakable",
-        "Invalid 'input': nothing in it can be spoken; it holds only signs that have no sound.",
-        f"{order.root}input",
-    )

@@ -13,7 +13,7 @@ from realtime.http.speech.refusal import refuse_problem
 from realtime.http.speech.schema import SpeechBody, SpeechFields, conflict
 from realtime.http.speech.sources import Sources
 from realtime.protocol.problems import excerpt, listing
-from realtime.voices.names import OPENAI_VOICES
+from realtime.voices.names import OPENAI_VOICES, find_name
 
 DEFAULT_FORMAT = "mp3"
 # They tell their length at their start, and some programs cannot read one that does not.
@@ -103,13 +103,15 @@ class OrderDesk:
     async def _voice_of(self, name: str | None, field: str) -> tuple[str, _Recording | None]:
         """A voice of the stage's, and the uploaded recording where that is what was named."""
         known = self._cascade.voices
-        if name is None or name in known:
-            return name or known[0], None
+        if name is None:
+            return known[0], None
+        if (own := find_name(name, known)) is not None:
+            return own, None
         sample = await asyncio.to_thread(self._find, name)
         if sample is not None:
             self._check_copying(field)
             return known[0], _Recording(sample, field)
-        if name in USUAL_VOICES:
+        if name.casefold() in USUAL_VOICES:
             return known[0], None
         told = list(dict.fromkeys([*known, *await asyncio.to_thread(self._names)]))
         hidden = len(told) - MAX_NAMES_TOLD

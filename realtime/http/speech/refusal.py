@@ -3,10 +3,23 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import Any, TypeVar
 
+from pydantic import BaseModel, ValidationError
+
+from realtime.http.faults import first_fault
 from realtime.http.reception import Refused, refuse
 from realtime.protocol.problems import Problem
+
+Fields = TypeVar("Fields", bound=BaseModel)
+
+
+def validated(model: type[Fields], fields: dict[str, Any]) -> Fields:
+    """Raises Refused, 400, which names the field."""
+    try:
+        return model.model_validate(fields)
+    except ValidationError as error:
+        raise refuse_problem(first_fault(error, model)) from None
 
 
 def refuse_problem(problem: Problem, root: str = "") -> Refused:

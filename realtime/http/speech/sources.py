@@ -7,6 +7,7 @@ import base64
 import binascii
 from collections.abc import Awaitable, Callable
 from typing import NoReturn
+from urllib.parse import unquote
 
 from realtime.http.reception import refuse
 from realtime.http.speech.schema import Reference
@@ -48,7 +49,7 @@ class Sources:
         if scheme.startswith(("http://", "https://")):
             return await self._fetch(source, field)
         if scheme.startswith("file://"):
-            return await self._open(source[len("file://") :], field)
+            return await self._open(_path_of(source, field), field)
         return await usual(source, field)
 
     async def _guess(self, source: str, field: str) -> bytes:
@@ -78,6 +79,15 @@ class LastFetched:
                 self._data = await self._fetch(url, field)
                 self._url = url
             return self._data
+
+
+def _path_of(source: str, field: str) -> str:
+    """RFC 8089: this machine is no host, or is called localhost."""
+    host, slash, path = source[len("file://") :].partition("/")
+    if host.lower() not in ("", "localhost"):
+        why = f"it names another host, {excerpt(host)}: write 'file:///' and the path"
+        _refuse_value(field, why)
+    return unquote(f"{slash}{path}")
 
 
 async def _refuse_address(source: str, field: str) -> bytes:

@@ -7,10 +7,11 @@ from typing import Any
 
 from pipelines.ports import Cascade, SpeechStream
 from pipelines.types import SpeechDelta, StageError, WordEnd
-from realtime.http.speech.making import Made
+from realtime.http.reception import Refused
+from realtime.http.speech.making import Made, unspeakable
 from realtime.http.speech.sound import SentSound
 from realtime.http.speech_socket.script import Mark, Script
-from realtime.http.speech_socket.setup import Setup
+from realtime.http.speech_socket.setup import Setup, problem_of
 from realtime.http.speech_socket.wire import SpeechWire
 
 MS_PER_S = 1000
@@ -23,7 +24,8 @@ INCOMPLETE = "incomplete"  # the voice ended first, at `max_new_tokens` or its o
 
 
 class SpokenRequest:
-    """Its end is told exactly once, by `audio.done`."""
+    """Its end is told exactly once, by `audio.done`; before it an error, where it has failed: of a
+    stage, or of a text in which nothing can be spoken."""
 
     def __init__(self, setup: Setup, wire: SpeechWire, script: Script) -> None:
         self._setup = setup
@@ -37,7 +39,7 @@ class SpokenRequest:
 
     async def run(self, cascade: Cascade, request_id: str, text: str) -> None:
         """text: its beginning; the script has the rest. A stage's error is told, not raised."""
-        failure: StageError | None = None
+        failure: Refused | None = None
         self._stream = stream = cascade.speak(self._setup.request(request_id))
         try:
             async with asyncio.TaskGroup() as tasks:
@@ -47,14 +49,16 @@ class SpokenRequest:
                 feeding.cancel()
             await self._end_sound()
         except* StageError as errors:
-            failure = _first(errors)
+            failure = self._setup.order.blame(_first(errors))
         finally:
             stream.abort()
         _pass_on_cancellation()
         if not self._has_all_text:
             self._script.skip()
+        elif failure is None and self._sound is None:
+            failure = unspeakable("text")
         if failure is not None:
-            await self._wire.tell_problem(self._setup.blame(failure))
+            await self._wire.tell_problem(problem_of(failure))
             await self.tell_done(FAILED)
         else:
             await self.tell_done(COMPLETED if self._has_all_text else INCOMPLETE)

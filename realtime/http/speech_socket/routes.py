@@ -4,12 +4,16 @@ A request is text from its first `input.append` to its `input.done`: one request
 so has one prosody. A socket has any number of them, one after the other; what is written of the
 next one while the last still sounds waits for it. Each ends with one `audio.done`, whose status is
 completed, cancelled, failed (after an `error`) or incomplete; after the latter two what still comes
-of its text is dropped, up to its `input.done`. `input.cancel` ends the request that sounds, and
-drops all that waits; of nothing, it does nothing.
+of its text is dropped, up to its `input.done`. A text in which nothing can be spoken has failed;
+one of no character at all is completed. `input.cancel` ends the request that sounds, and drops all
+that waits; of nothing, it does nothing.
 
     in:  session.config, input.append, input.flush, input.cancel, input.done
     out: session.created, session.updated, audio.start, audio.words, audio in binary frames,
          audio.done, error
+
+The address may set what `session.config` does (`?voice=anna&speed=1.2`); what it does not know or
+takes no such value of is told, and ends the connection, since nobody would hear what was meant.
 
 `text_end` in `audio.words` counts the code points of the request's text; an entry with that of the
 one before it is a pause. Text that comes faster than it can be spoken waits, and then is not read;
@@ -28,9 +32,15 @@ from pipelines.types import VoiceSample
 from realtime.access.denial import Denied
 from realtime.http.answers import denial_response
 from realtime.http.reception import Reception
+from realtime.http.speech_socket.schema import read_query
 from realtime.http.speech_socket.session import USUAL, Patience, SpeechSession
 from realtime.http.speech_socket.setup import SetupDesk
-from realtime.http.speech_socket.wire import CLOSE_TRY_LATER, Farewell, SpeechWire
+from realtime.http.speech_socket.wire import (
+    CLOSE_POLICY,
+    CLOSE_TRY_LATER,
+    Farewell,
+    SpeechWire,
+)
 from realtime.protocol.problems import Problem
 from realtime.session.identifiers import Identifiers
 
@@ -74,8 +84,14 @@ def create_speech_socket(
             # After the upgrade, for a browser shows its page no answer before it.
             await wire.part(Farewell(CLOSE_TRY_LATER, problem.message, problem))
             return
+        config = read_query(socket.query_params)
+        if isinstance(config, Problem):
+            await wire.part(Farewell(CLOSE_POLICY, config.message, config))
+            return
         with reception.visits.enter() as visit:
-            session = SpeechSession(wire, reception.cascade, desk, identifiers, patience, visit)
+            session = SpeechSession(
+                wire, reception.cascade, desk, config, identifiers, patience, visit
+            )
             sessions.add(session)
             try:
                 await session.run()

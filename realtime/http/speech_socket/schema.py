@@ -7,6 +7,7 @@ from typing import Annotated, Literal, TypeAlias
 
 from pydantic import Field, ValidationError
 
+from realtime.http.faults import first_fault
 from realtime.http.speech.schema import (
     MAX_FRAMES,
     MAX_SEED,
@@ -16,8 +17,8 @@ from realtime.http.speech.schema import (
     VoiceName,
 )
 from realtime.protocol.json_text import Unreadable, read_object
-from realtime.protocol.problems import Invalid, Problem, first_problem
-from realtime.protocol.wire_model import WireModel, tagged
+from realtime.protocol.problems import Invalid, Problem
+from realtime.protocol.wire_model import WireModel, word_of
 
 # A fat book in one message; what is longer comes in several, which are one text all the same.
 MAX_APPEND_CHARACTERS = 2**20
@@ -90,10 +91,22 @@ def read_message(frame: str | bytes) -> ClientMessage | Problem:
         return Problem("invalid_event", why, None)
     try:
         said = {name: value for name, value in read_object(frame).items() if value is not None}
-        return tagged(said, "type", _MODELS)
+        model = _MODELS[word_of(said, "type", tuple(_MODELS))]
     except Unreadable as error:
         return error.problem
-    except ValidationError as error:
-        return first_problem(error)
     except Invalid as error:
         return error.problem(())
+    try:
+        return model.model_validate(said)
+    except ValidationError as error:
+        return first_fault(error, model)
+
+
+def read_query(query: Mapping[str, str]) -> SessionConfig | Problem:
+    """What the address sets: any field of `session.config`. An empty value stands for nothing."""
+    try:
+        return SessionConfig.model_validate_strings(
+            {name: value for name, value in query.items() if value}, strict=False
+        )
+    except ValidationError as error:
+        return first_fault(error, SessionConfig)

@@ -71,11 +71,14 @@ USUAL = Patience()
 
 
 class SpeechSession:
+    """config: how it begins, as the address has it."""
+
     def __init__(
         self,
         wire: SpeechWire,
         cascade: Cascade,
         desk: SetupDesk,
+        config: SessionConfig,
         identifiers: Identifiers,
         patience: Patience,
         visit: Visit,
@@ -83,6 +86,7 @@ class SpeechSession:
         self._wire = wire
         self._cascade = cascade
         self._desk = desk
+        self._config = config
         self._identifiers = identifiers
         self._patience = patience
         self._visit = visit
@@ -94,7 +98,7 @@ class SpeechSession:
         """Until the client has gone or was closed. Whatever happens, nothing stays on a stage."""
         try:
             async with asyncio.TaskGroup() as tasks:
-                self._setup = await self._desk.take(SessionConfig())
+                self._setup = await self._set_up()
                 id_ = self._identifiers.make("sess")
                 await self._wire.tell("session.created", id=id_, config=self._setup.view)
                 tasks.create_task(self._watch(), name="speech watch")
@@ -111,6 +115,13 @@ class SpeechSession:
         except* Exception:
             log.exception("a socket of speech failed unexpectedly")
             await self._wire.part(FAULT)
+
+    async def _set_up(self) -> Setup:
+        try:
+            return await self._desk.take(self._config)
+        except Refused as refused:
+            problem = problem_of(refused)
+            raise Farewell(CLOSE_POLICY, problem.message, problem) from None
 
     # ---- reading -----------------------------------------------------------------------------
 

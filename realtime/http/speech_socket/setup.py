@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any, NoReturn
 
 from pipelines.ports import Cascade
-from pipelines.types import SpeakRequest, StageError, VoiceSample
+from pipelines.types import SpeakRequest, VoiceSample
 from realtime.http.reception import Refused, refuse
 from realtime.http.speech.order import OrderDesk, SpeechOrder
 from realtime.http.speech.refusal import error_in
@@ -26,16 +26,12 @@ class Setup:
 
     @property
     def view(self) -> dict[str, Any]:
-        """As the client is told of it: with every field, and the voice that speaks."""
+        """As the client is told of it: with every field, and a voice even where it named none."""
         voice = self.config.voice or self.order.request.voice
         return {**self.config.model_dump(exclude={"type"}), "voice": voice}
 
     def request(self, request_id: str) -> SpeakRequest:
         return replace(self.order.request, request_id=request_id)
-
-    def blame(self, error: StageError) -> Problem:
-        """A stage's error in the wire's words, with the field that is at fault."""
-        return problem_of(self.order.blame(error))
 
 
 class SetupDesk:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from dataclasses import dataclass
@@ -11,16 +10,16 @@ from typing import Any
 from python_multipart.multipart import parse_options_header
 from starlette.datastructures import UploadFile
 from starlette.formparsers import MultiPartException, MultiPartParser
-from starlette.requests import ClientDisconnect, Request
-from starlette.responses import Response
+from starlette.requests import Request
 
+from realtime.http.bodies import receive
 from realtime.http.reception import Refused, refuse
 from realtime.http.transcription.schema import gather_fields
 
 LARGEST_BODY_BYTES = 1_000_000_000
 TEXT_BYTES = 64 * 1024  # of a field that is no file; far more than any may hold
+NAME_CHARACTERS = 100  # of a field's own name, in an answer
 MOST_FIELDS = 256  # lists come as a field for each entry
-CHUNK_TIMEOUT_S = 20.0  # for a client that says it sends a body and does not
 BODY_TIMEOUT_S = 1800.0  # the largest body over the slowest line worth waiting for
 FILE = "file"
 
@@ -49,22 +48,13 @@ def _check_head(request: Request) -> None:
     if kind != b"multipart/form-data" or not options.get(b"boundary"):
         why = "Send a form with the sound file in its field 'file': multipart/form-data."
         raise refuse(415, "unsupported_media_type", why, FILE)
-    announced = request.headers.get("content-length", "")
-    if announced.isascii() and announced.isdigit():
-        if len(announced) > 18 or int(announced) > LARGEST_BODY_BYTES:
-            raise _too_large()
 
 
 async def _read(request: Request) -> Upload:
     body = _Body(request)
     try:
-        async with asyncio.timeout(BODY_TIMEOUT_S), aclosing(body.chunks()) as chunks:
+        async with aclosing(body.chunks()) as chunks:
             form = await _Parser(request, chunks, body).parse()  # closes its file if it fails
-    except TimeoutError:
-        why = "Invalid 'file': the upload did not arrive in time. Send it again."
-        raise refuse(408, "request_timeout", why, FILE) from None
-    except ClientDisconnect:
-        raise Refused(Response(status_code=400)) from None  # nobody reads it
     except (MultiPartException, UnicodeError) as error:  # the latter of an odd charset
         raise refuse(400, "invalid_form", _why_no_form(error), FILE) from None
     found = form.get(FILE)
@@ -79,24 +69,24 @@ async def _read(request: Request) -> Upload:
 
 
 class _Body:
-    """What the client sends; counted, since a length that it tells may be wrong or none."""
+    """What the client sends, and whether it is a whole form."""
 
     def __init__(self, request: Request) -> None:
         self._request = request
         self.is_form_whole = False
 
-    async def chunks(self) -> AsyncGenerator[bytes, None]:
-        taken_bytes = 0
-        async with aclosing(self._request.stream()) as stream:
-            while True:
-                try:
-                    async with asyncio.timeout(CHUNK_TIMEOUT_S):
-                        chunk = await anext(stream)
-                except StopAsyncIteration:
-                    break
-                taken_bytes += len(chunk)
-                if taken_bytes > LARGEST_BODY_BYTES:
-                    raise _too_large()
+    async def chunks(self) -> AsyncGenerator[bytes]:
+        megabytes = LARGEST_BODY_BYTES // 1_000_000
+        too_large = f"Invalid 'file': the upload is larger than {megabytes} MB. Send a compressed"
+        received = receive(
+            self._request,
+            LARGEST_BODY_BYTES,
+            BODY_TIMEOUT_S,
+            too_large=f"{too_large} format.",
+            param=FILE,
+        )
+        async with aclosing(received):
+            async for chunk in received:
                 yield chunk
         # Told from here, so that the parser closes its file.
         if not self.is_form_whole:
@@ -105,7 +95,7 @@ class _Body:
 
 
 class _Parser(MultiPartParser):
-    def __init__(self, request: Request, chunks: AsyncGenerator[bytes, None], body: _Body) -> None:
+    def __init__(self, request: Request, chunks: AsyncGenerator[bytes], body: _Body) -> None:
         super().__init__(
             request.headers,
             chunks,
@@ -115,26 +105,42 @@ class _Parser(MultiPartParser):
         )
         self._body = body
 
+    def on_part_begin(self) -> None:
+        super().on_part_begin()
+        self._charset = "utf-8"  # that of the head has no meaning (RFC 7578)
+
+    def on_part_data(self, data: bytes, start: int, end: int) -> None:
+        part = self._current_part
+        if part.file is None and len(part.data) + end - start > TEXT_BYTES:
+            raise _wrong_text(part.field_name, f"expected at most {TEXT_BYTES} bytes of text")
+        super().on_part_data(data, start, end)
+
+    def on_part_end(self) -> None:
+        part = self._current_part
+        if part.file is None:
+            try:
+                part.data.decode()
+            except UnicodeDecodeError:
+                raise _wrong_text(part.field_name, "expected text in UTF-8") from None
+        super().on_part_end()
+
     def on_end(self) -> None:
         self._body.is_form_whole = True
 
 
+def _wrong_text(name: str, why: str) -> Refused:
+    shown = name[:NAME_CHARACTERS]
+    return refuse(400, "invalid_value", f"Invalid '{shown}': {why}.", shown)
+
+
 def _why_no_form(error: Exception) -> str:
-    """The parser's words, where they tell more than that a field came twice or is too long."""
+    """The parser's words, where they tell more than that a field came twice."""
     said = str(error)
     if said.startswith("Too many files"):
         return "Invalid 'file': expected one file, but got several. Send each by itself."
     if said.startswith("Too many fields"):
         return f"The form has more than {MOST_FIELDS} fields beside 'file'."
-    if said.startswith("Part exceeded"):
-        return f"The form has a field beside 'file' of more than {TEXT_BYTES} bytes."
     return f"The form cannot be read: {said[:1].lower()}{said[1:]}"
-
-
-def _too_large() -> Refused:
-    megabytes = LARGEST_BODY_BYTES // 1_000_000
-    why = f"Invalid 'file': the upload is larger than {megabytes} MB. Send a compressed format."
-    return refuse(413, "request_too_large", why, FILE)
 
 
 def _no_file(*, is_text: bool) -> Refused:

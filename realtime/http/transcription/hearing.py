@@ -111,7 +111,8 @@ async def hear_pieces(
     """In order; those in which nothing is said have no text.
 
     Close it (`contextlib.aclosing`): that aborts what is under way. Raises StageError, Refused
-    (504) and what `pieces` raises.
+    (504, and 400 where words are heard in another language than was told) and what `pieces`
+    raises.
     """
     open_pieces: deque[tuple[Piece, RecogniseStream]] = deque()
     language = order.language
@@ -121,6 +122,7 @@ async def hear_pieces(
         async for piece in pieces:
             if len(open_pieces) >= at_once:
                 heard = await _hear_first(open_pieces)
+                _check_language(order, heard)
                 yield heard
                 if heard.text:  # the others are in the language of the first
                     language, at_once = language or heard.language, PIECES_AT_ONCE
@@ -138,7 +140,9 @@ async def hear_pieces(
             await stream.push(piece.samples)
             await stream.finish()
         while open_pieces:
-            yield await _hear_first(open_pieces)
+            heard = await _hear_first(open_pieces)
+            _check_language(order, heard)
+            yield heard
     finally:
         for _, stream in open_pieces:
             stream.abort()
@@ -163,6 +167,22 @@ async def _hear_first(open_pieces: deque[tuple[Piece, RecogniseStream]]) -> Hear
     )
     return HeardPiece(
         transcript.text, transcript.language, piece.start_s, piece.end_s, tuple(words)
+    )
+
+
+def _check_language(order: HearingOrder, heard: HeardPiece) -> None:
+    """A recogniser that does not know a language hears in one that it knows."""
+    asked = order.language
+    if asked is None or not heard.text or heard.language in (None, asked):
+        return
+    raise refuse(
+        400,
+        "language_unsupported",
+        f"Invalid 'language': the recogniser of this server does not know '{asked}'; it took the "
+        f"recording for '{heard.language}'. Name a language that it knows or leave 'language' out; "
+        "where it knows English alone, set stages.recogniser.model to a model of many languages, "
+        "such as base.",
+        "language",
     )
 
 

@@ -13,7 +13,14 @@ LANGUAGES = frozenset(_CODES.split())
 TWO_LETTERS = 2
 
 
-def is_language(code: str) -> bool:
-    """Whether a code, in small letters, may be one. Of those of three letters (ISO 639-3) there are
-    thousands: which of them it knows is for the recogniser to say."""
-    return code in LANGUAGES or (code.isascii() and code.isalpha() and len(code) > TWO_LETTERS)
+# Codes of ISO 639-1 that the models have under another one: Javanese, and Norwegian Bokmål.
+OTHER_CODES = {"jv": "jw", "nb": "no"}
+
+
+def find_language(code: str) -> str | None:
+    """What models call the language of a code, in small letters; None: there is none of it. Of
+    those of three letters (ISO 639-3) there are thousands: which of them it knows is for the
+    recogniser to say."""
+    known = OTHER_CODES.get(code, code)
+    is_long = code.isascii() and code.isalpha() and len(code) > TWO_LETTERS
+    return known if known in LANGUAGES or is_long else None

@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import Callable
 from contextlib import ExitStack
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any
 
 from fastapi import APIRouter, Request
-from pydantic import ValidationError
 from starlette.responses import Response
 
-from realtime.http.faults import first_fault
-from realtime.http.lingering import refusal_with
-from realtime.http.outlet import Exchange
-from realtime.http.reception import Reception, Refused
+from realtime.http.intake import Intake, Work
+from realtime.http.reception import Reception
 from realtime.http.room import Room
-from realtime.http.speech.refusal import refuse_problem
-from realtime.http.stopping import unless_stopped
+from realtime.http.speech.refusal import validated
 from realtime.http.transcription.answer import AnswerForm, answer_transcription
 from realtime.http.transcription.description import transcription_responses
 from realtime.http.transcription.form import Upload, read_upload
@@ -31,10 +26,8 @@ from realtime.http.transcription.schema import (
 
 MOST_REQUESTS = 16  # at once: each may have a file of 1 GB on the disk
 RETRY_AFTER_S = 10
-ID_BYTES = 12  # never the same twice
 
 ReadFields = Callable[[dict[str, Any], str], tuple[HearingOrder, AnswerForm]]
-Fields = TypeVar("Fields", bound=TranslationFields)
 
 
 def create_transcription_routes(reception: Reception) -> APIRouter:
@@ -51,7 +44,7 @@ def create_transcription_routes(reception: Reception) -> APIRouter:
         """Write down what is said in a sound file: as text, with times, or as subtitles."""
 
         def read(fields: dict[str, Any], request_id: str) -> tuple[HearingOrder, AnswerForm]:
-            wanted = _validated(TranscriptionFields, fields)
+            wanted = validated(TranscriptionFields, fields)
             order = HearingOrder(
                 request_id,
                 language=wanted.spoken_language,
@@ -76,7 +69,7 @@ def create_transcription_routes(reception: Reception) -> APIRouter:
         """Write down in English what is said in a sound file in another language."""
 
         def read(fields: dict[str, Any], request_id: str) -> tuple[HearingOrder, AnswerForm]:
-            wanted = _validated(TranslationFields, fields)
+            wanted = validated(TranslationFields, fields)
             order = HearingOrder(
                 request_id, prompt=wanted.prompt, wants_words=wanted.is_timed, translates=True
             )
@@ -88,32 +81,19 @@ def create_transcription_routes(reception: Reception) -> APIRouter:
 
 
 class _Desk:
-    """Reads requests, so many at once."""
+    """Takes requests, so many at once."""
 
     def __init__(self, reception: Reception) -> None:
-        self._reception = reception
-        self._room = Room(MOST_REQUESTS, "files are being transcribed", RETRY_AFTER_S)
+        self._cascade = reception.cascade
+        room = Room(MOST_REQUESTS, "files are being transcribed", RETRY_AFTER_S)
+        self._intake = Intake(reception, room)
 
     async def take(self, request: Request, read: ReadFields) -> Response:
-        request_id = f"req_{secrets.token_hex(ID_BYTES)}"
-        headers = {"x-request-id": request_id}
-        with ExitStack() as held:
-            try:
-                visit = held.enter_context(self._reception.visit(request.headers))
-                held.enter_context(self._room.place())
-                async with unless_stopped(visit):
-                    upload: Upload = await read_upload(request)
-                held.callback(upload.file.file.close)
-                order, form = read(upload.fields, request_id)
-            except Refused as refused:
-                return refusal_with(headers, refused.response)
+        async def read_whole(request_id: str, held: ExitStack) -> Work:
+            upload: Upload = await read_upload(request)
             file = upload.file.file
-            work = partial(answer_transcription, self._reception.cascade, order, form, file)
-            return Exchange(work, headers, held.pop_all(), visit)
+            held.callback(file.close)
+            order, form = read(upload.fields, request_id)
+            return partial(answer_transcription, self._cascade, order, form, file)
 
-
-def _validated(model: type[Fields], fields: dict[str, Any]) -> Fields:
-    try:
-        return model.model_validate(fields)
-    except ValidationError as error:
-        raise refuse_problem(first_fault(error, model)) from None
+        return await self._intake.take(request, read_whole)

@@ -17,7 +17,7 @@ from pydantic import (
 )
 
 from realtime.http.faults import wrong_word
-from realtime.http.transcription.languages import is_language
+from realtime.http.transcription.languages import find_language
 from realtime.protocol.problems import Invalid, Problem, excerpt, invalid
 from realtime.protocol.wire_model import FIRST_FAULT
 
@@ -38,10 +38,10 @@ def _language(value: str) -> str | None:
     """A blank one is none."""
     if not value.strip():
         return None
-    code = value.lower()
-    if len(code) > LONGEST_CODE or not is_language(code):
+    found = find_language(value.lower()) if len(value) <= LONGEST_CODE else None
+    if found is None:
         raise Invalid(partial(_no_language, value=value))
-    return code
+    return found
 
 
 def _no_language(path: str, value: str) -> Problem:

@@ -52,6 +52,7 @@ class VoiceList(BaseModel):
 
     object: Literal["list"]
     data: list[ConfiguredVoice | UploadedVoice]
+    can_copy: bool = Field(description="Whether this server can speak with voices of recordings.")
 
 
 class DeletedVoice(BaseModel):
@@ -90,7 +91,7 @@ UPLOAD: dict[str, Any] = {
                         "name": {
                             "type": "string",
                             "pattern": f"^[A-Za-z0-9_-]{{1,{MAX_NAME_CHARACTERS}}}$",
-                            "description": "What requests name under `voice`.",
+                            "description": "What requests name under `voice`, in any capitals.",
                         },
                         "type": {
                             "type": "string",
@@ -100,7 +101,8 @@ UPLOAD: dict[str, Any] = {
                         FIELD: {
                             "type": "string",
                             "format": "binary",
-                            "description": "The recording, of 1 to 30 s.",
+                            "description": "The recording, of 1 to 30 s, in any format that FFmpeg "
+                            "reads.",
                         },
                         "transcript": {
                             "type": "string",

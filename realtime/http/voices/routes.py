@@ -15,7 +15,7 @@ from realtime.http.reception import Reception, Refused, refuse
 from realtime.http.stopping import unless_stopped
 from realtime.http.voices.description import ADDED, DELETED, LISTED, SAMPLED, SHOWN, UPLOAD
 from realtime.http.voices.index import refusing_broken_shelves
-from realtime.voices.names import VoiceRefused
+from realtime.voices.names import VoiceRefused, find_name
 from realtime.voices.recording import FIELD, LARGEST_BYTES
 from realtime.voices.records import VoiceRecord
 from realtime.voices.shelf import VoiceShelf
@@ -63,13 +63,14 @@ class _Desk:
         self._reception.admit(request.headers)
         records = await asyncio.to_thread(self._shelf.list)
         voices = [_configured_view(name) for name in self._configured]
-        voices += [self._view(entry) for entry in records if entry.name not in self._configured]
-        return JSONResponse({"object": "list", "data": voices})
+        voices += [self._view(entry) for entry in records if not self._own(entry.name)]
+        can_copy = self._reception.cascade.copies_voices
+        return JSONResponse({"object": "list", "data": voices, "can_copy": can_copy})
 
     async def show(self, name: str, request: Request) -> Response:
         self._reception.admit(request.headers)
-        if name in self._configured:
-            return JSONResponse(_configured_view(name))
+        if (own := self._own(name)) is not None:
+            return JSONResponse(_configured_view(own))
         record = await asyncio.to_thread(self._shelf.get, name)
         if record is None:
             raise _unknown(name)
@@ -99,20 +100,21 @@ class _Desk:
 
     async def delete(self, name: str, request: Request) -> Response:
         self._reception.admit(request.headers)
-        if name in self._configured:
-            why = f"The voice '{name[:80]}' belongs to the server's configuration."
+        if (own := self._own(name)) is not None:
+            why = f"The voice '{own}' belongs to the server's configuration."
             raise refuse(400, "voice_not_deletable", why, "name")
-        if not await asyncio.to_thread(self._shelf.delete, name):
+        record = await asyncio.to_thread(self._shelf.delete, name)
+        if record is None:
             raise _unknown(name)
-        return JSONResponse({"object": "audio.voice.deleted", "id": name, "deleted": True})
+        return JSONResponse({"object": "audio.voice.deleted", "id": record.name, "deleted": True})
 
     def _keep(self, form: Form) -> VoiceRecord:
         if (wanted := form.texts.get("type", SAMPLED)) != SAMPLED:
             why = f"Invalid 'type': voices are made of recordings here ('{SAMPLED}'), not by "
             raise refuse(400, "invalid_value", f"{why}'{wanted[:80]}'.", "type")
         name = _required(form, "name")
-        if name.lower() in {configured.lower() for configured in self._configured}:
-            why = f"Invalid 'name': this server has a voice '{name[:80]}' of its own."
+        if (own := self._own(name)) is not None:
+            why = f"Invalid 'name': this server has a voice '{own}' of its own."
             raise refuse(409, "voice_name_taken", why, "name")
         consent = form.texts.get("consent", "")
         data = form.files.get(FIELD, form.files.get("file"))
@@ -149,6 +151,10 @@ class _Desk:
             "transcript": record.transcript,
             "available": self._reception.cascade.copies_voices,
         }
+
+    def _own(self, name: str) -> str | None:
+        """The configured voice that is meant."""
+        return find_name(name, self._configured)
 
     @property
     def _configured(self) -> tuple[str, ...]:

@@ -3,134 +3,47 @@
 from __future__ import annotations
 
 import asyncio
-import threading
-from collections.abc import Sequence
-from contextlib import asynccontextmanager
 
-from pipelines.runtime.lead import Lead
-from pipelines.runtime.slots import SlotResult, SlotState
 from pipelines.runtime.stepped import SteppedStage
-from pipelines.types import SpeakRequest, Urgency
-from tests.pipelines.waiting import WAIT_S, check, until
-
-LEAD: Lead[float] = Lead(float, limit_s=1.0, resume_s=0.5, most_s=20.0)
-PIECE_S = 0.125
-
-
-class Singer:
-    """Makes a piece per step and slot, `late` steps after the one that began it.
-
-    Outputs are their own length in seconds. Each step waits for a permit, and takes `step_s` on
-    the clock that it turns.
-    """
-
-    def __init__(self, slots: int, late: int = 0, step_s: float = 0.05) -> None:
-        self.slots = slots
-        self.permits = threading.Semaphore(0)
-        self.names: dict[int, str] = {}
-        self.left: dict[int, int] = {}  # pieces to begin
-        self.under_way: list[tuple[int, int, str]] = []  # the step at which it comes; whose
-        self.batches: list[list[str]] = []
-        self.now_s = 0.0
-        self._late, self._step_s = late, step_s
-
-    def open(self, slot: int, request: SpeakRequest) -> None:
-        self.names[slot] = request.request_id
-        self.left[slot] = 0
-
-    def feed(self, slot: int, chunk: int | None) -> None:
-        self.left[slot] += chunk or 0
-
-    def step(self, active: Sequence[int]) -> dict[int, SlotResult[float]]:
-        assert self.permits.acquire(timeout=WAIT_S)
-        self.now_s += self._step_s
-        self.batches.append([self.names[slot] for slot in active])
-        for slot in active:
-            if self.left[slot]:
-                self.left[slot] -= 1
-                due = len(self.batches) + self._late
-                self.under_way.append((due, slot, self.names[slot]))
-        made: dict[int, tuple[float, ...]] = dict.fromkeys(active, ())
-        while self.under_way and self.under_way[0][0] <= len(self.batches):
-            _, slot, name = self.under_way.pop(0)
-            if self.names.get(slot) == name:
-                made[slot] = (*made.get(slot, ()), PIECE_S)
-        return {slot: SlotResult(self._state(slot), pieces) for slot, pieces in made.items()}
-
-    def _state(self, slot: int) -> SlotState:
-        is_busy = self.left[slot] or any(slot == other for _, other, _ in self.under_way)
-        return SlotState.RUNNING if is_busy else SlotState.STARVED
-
-    def close(self, slot: int) -> None:
-        self.names.pop(slot, None)
-        self.left.pop(slot, None)
-
-    def allow(self, steps: int) -> None:
-        for _ in range(steps):
-            self.permits.release()
-
-    def turns(self, name: str) -> int:
-        return sum(name in batch for batch in self.batches)
-
-
-def request(name: str, urgency: Urgency = Urgency.FIRST_AUDIO) -> SpeakRequest:
-    return SpeakRequest(name, "voice", urgency)
-
-
-@asynccontextmanager
-async def started(model: Singer, **options):
-    stage = SteppedStage[SpeakRequest, int, float](
-        "tts", lambda progress: model, None, lead=LEAD, clock_s=lambda: model.now_s, **options
-    )
-    await stage.start(lambda line: None)
-    try:
-        yield stage
-    finally:
-        model.allow(10_000)
-        await stage.close()
-        assert model.names == {} and stage.active == 0
+from pipelines.types import Urgency
+from tests.pipelines.runtime.singer import PIECE_S, Singer, on_stage, request, started
+from tests.pipelines.waiting import check, until
 
 
 def test_a_stream_rests_while_its_listener_has_enough_and_comes_back_well_below() -> None:
-    async def main() -> None:
-        model = Singer(slots=2)
-        model.allow(1000)
-        async with started(model) as stage:
-            stream = stage.open(request("a"))
-            await stream.push(80)  # ten seconds
-            await until(lambda: stage.stats.paused == 1)
-            assert len(model.batches) == 8, "one second"
-            assert stage.stats.least_lead_s == stage.stats.most_lead_s == 1.0
-            for _ in range(3):
-                assert await anext(stream) == PIECE_S
-            for _ in range(50):
-                await asyncio.sleep(0)
-            assert len(model.batches) == 8, "above half a second it goes on resting"
-            await anext(stream)
-            await until(lambda: stage.stats.paused == 1)
-            assert len(model.batches) == 12
-            assert stage.stats.slots_used == 1, "its slot keeps its state"
-            await stream.finish()
-            assert len([piece async for piece in stream]) == 76
+    async def script(model: Singer, stage: SteppedStage) -> None:
+        stream = stage.open(request("a"))
+        await stream.push(80)  # ten seconds
+        await until(lambda: stage.stats.paused == 1)
+        assert len(model.batches) == 8, "one second"
+        assert stage.stats.least_lead_s == stage.stats.most_lead_s == 1.0
+        for _ in range(3):
+            assert await anext(stream) == PIECE_S
+        for _ in range(50):
+            await asyncio.sleep(0)
+        assert len(model.batches) == 8, "above half a second it goes on resting"
+        await anext(stream)
+        await until(lambda: stage.stats.paused == 1)
+        assert len(model.batches) == 12
+        assert stage.stats.slots_used == 1, "its slot keeps its state"
+        await stream.finish()
+        assert len([piece async for piece in stream]) == 76
 
-    check(main)
+    on_stage(script, slots=2)
 
 
 def test_the_steps_go_to_others_meanwhile() -> None:
-    async def main() -> None:
-        model = Singer(slots=2)
-        model.allow(1000)
-        async with started(model) as stage:
-            rich = stage.open(request("rich"))
-            await rich.push(80)
-            await until(lambda: stage.stats.paused == 1)
-            poor = stage.open(request("poor"))
-            await poor.push(20)
-            await poor.finish()
-            assert len([piece async for piece in poor]) == 20
-            assert model.turns("rich") == 8
+    async def script(model: Singer, stage: SteppedStage) -> None:
+        rich = stage.open(request("rich"))
+        await rich.push(80)
+        await until(lambda: stage.stats.paused == 1)
+        poor = stage.open(request("poor"))
+        await poor.push(20)
+        await poor.finish()
+        assert len([piece async for piece in poor]) == 20
+        assert model.turns("rich") == 8
 
-    check(main)
+    on_stage(script, slots=2)
 
 
 def test_an_abort_while_resting_frees_the_slot_at_once() -> None:

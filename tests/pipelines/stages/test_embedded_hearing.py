@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
+import threading
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 import soxr
 
-from pipelines.stages import tts_piper
+from pipelines.runtime.ticket import Ticket
+from pipelines.stages import tts_piper, turn_smart
 from pipelines.stages.asr_whisper import WhisperRecogniser
+from pipelines.stages.onnx import run
 from pipelines.stages.tts_piper import PiperSpeaker
 from pipelines.stages.turn_smart import SmartTurnJudge
 from pipelines.stages.vad_silero import SileroDetector, SileroStream
@@ -22,7 +27,16 @@ from pipelines.types import (
     Transcript,
 )
 from pipelines.weights import ModelMissing
-from tests.pipelines.stages.embedded import check, freed, outputs, recording, room, say, started
+from tests.pipelines.stages.embedded import (
+    FREED_S,
+    check,
+    freed,
+    outputs,
+    recording,
+    room,
+    say,
+    started,
+)
 
 pytestmark = pytest.mark.models
 
@@ -128,6 +142,31 @@ def test_the_judge_tells_an_end_from_a_pause(monkeypatch: pytest.MonkeyPatch) ->
             assert 0 <= await judge.ask(np.zeros(0, np.float32)) <= 1
             long = np.tile(await recording(speaker, SENTENCE), 5)
             assert await judge.ask(long) == pytest.approx(await judge.ask(long[-128_000:]))
+
+    check(main)
+
+
+def test_a_question_that_is_dropped_holds_up_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    begun = threading.Event()
+
+    def run_until_dropped(session: Any, inputs: Any, ticket: Ticket) -> Any:
+        dropped = threading.Event()
+        ticket.on_abort(dropped.set)
+        begun.set()
+        assert dropped.wait(FREED_S)
+        return run(session, inputs, ticket)
+
+    async def main() -> None:
+        async with started(SmartTurnJudge()) as judge:
+            with monkeypatch.context() as patch:
+                patch.setattr(turn_smart, "run", run_until_dropped)
+                asking = asyncio.ensure_future(judge.ask(PAUSE))
+                await asyncio.to_thread(begun.wait, FREED_S)
+                asking.cancel()
+                with pytest.raises(asyncio.CancelledError):
+                    await asking
+            async with asyncio.timeout(FREED_S / 2):
+                assert 0 <= await judge.ask(PAUSE) <= 1
 
     check(main)
 

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
+from pipelines.runtime.ticket import Aborted, Ticket
+from pipelines.stages import tts_piper
+from pipelines.stages.onnx import run
 from pipelines.stages.tts_piper import LEAD_MS, PiperSpeaker
 from pipelines.types import SpeakRequest
 from tests.pipelines.stages.embedded import check, freed, say, started
@@ -90,5 +95,30 @@ def test_an_abort_ends_it() -> None:
             stream.abort()
             assert [delta async for delta in stream] == []
             await freed(speaker)
+
+    check(main)
+
+
+def test_an_abort_ends_the_piece_in_work(monkeypatch: pytest.MonkeyPatch) -> None:
+    ended: list[str] = []
+
+    def run_to_abort(session: Any, inputs: Any, ticket: Ticket) -> Any:
+        ticket.abort()
+        try:
+            return run(session, inputs, ticket)
+        except Aborted as aborted:
+            ended.append(str(aborted))
+            raise
+
+    async def main() -> None:
+        async with started(PiperSpeaker()) as speaker:
+            with monkeypatch.context() as patch:
+                patch.setattr(tts_piper, "run", run_to_abort)
+                stream = speaker.open(SpeakRequest("gone", "joe"))
+                await stream.push("The quick brown fox jumps over the lazy dog.")
+                assert [delta async for delta in stream] == []
+                await freed(speaker)
+            assert ended == ["gone"]
+            assert len(await say(speaker, "Hello there.")) == 1
 
     check(main)

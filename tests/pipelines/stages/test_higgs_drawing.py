@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import math
-from collections.abc import Iterator
 from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
@@ -24,22 +23,9 @@ from tests.pipelines.stages.higgs_driving import (
     say,
     sound,
     speaker,
-    write_voice,
 )
 
 pytestmark = pytest.mark.skipif(find_spec("torch") is None, reason="torch is not installed")
-
-
-@pytest.fixture(scope="module")
-def checkpoint(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return write_voice(tmp_path_factory.mktemp("higgs"))
-
-
-@pytest.fixture(scope="module")
-def voice(checkpoint: Path) -> Iterator[Driver]:
-    driver = Driver(speaker(checkpoint))
-    yield driver
-    driver.close()
 
 
 def test_a_seed_sounds_alike_however_it_is_read_and_whoever_is_beside_it(voice: Driver) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -24,22 +23,9 @@ from tests.pipelines.stages.higgs_driving import (
     say,
     speaker,
     wav,
-    write_voice,
 )
 
 pytestmark = pytest.mark.skipif(find_spec("torch") is None, reason="torch is not installed")
-
-
-@pytest.fixture(scope="module")
-def checkpoint(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return write_voice(tmp_path_factory.mktemp("higgs"))
-
-
-@pytest.fixture(scope="module")
-def voice(checkpoint: Path) -> Iterator[Driver]:
-    driver = Driver(speaker(checkpoint))
-    yield driver
-    driver.close()
 
 
 @pytest.fixture(scope="module")

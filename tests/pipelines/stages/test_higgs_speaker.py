@@ -19,19 +19,6 @@ TEXTS = ("Good morning to you. ", "How are you? ", "It rains.")
 PATIENCE_S = 60.0
 
 
-@pytest.fixture(scope="module")
-def checkpoint(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    from pipelines.higgs.codec.config import tiny_codec_config
-    from pipelines.higgs.codec.weights import random_codec
-    from pipelines.higgs.synthetic.models import tiny_config, write_checkpoint
-
-    folder = tmp_path_factory.mktemp("higgs")
-    codec = random_codec(tiny_codec_config()).state_dict()
-    content = tiny_config() | tiny_codec_config().section()
-    write_checkpoint(folder, content, seed=3, typical_rows=25, codec=codec)
-    return folder
-
-
 def speaker(folder: Path, **options: Any):  # type: ignore[no-untyped-def]
     from pipelines.stages.tts_higgs import HiggsSpeaker, HiggsSpeakerOptions
 
@@ -58,6 +45,24 @@ async def run(stage: Any, script: Any) -> Any:
             return await script(stage)
         finally:
             await stage.close()
+
+
+def test_a_voice_s_name_may_be_written_in_other_capitals() -> None:
+    from pipelines.higgs.text.prompt import Preamble
+    from pipelines.stages.higgs_model import HiggsModel
+
+    made = {name: Preamble((), name) for name in ("first", "anna", "Ben", "ben")}
+    model = HiggsModel(object(), made, object(), references=object())  # type: ignore[arg-type]
+
+    def meant(voice: str) -> str:
+        return model._preamble(SpeakRequest("request", voice)).key
+
+    assert [meant(name) for name in ("ANNA", "Ben", "ben", "nobody")] == [
+        "anna",
+        "Ben",
+        "ben",
+        "first",
+    ]
 
 
 def test_text_in_pieces_becomes_sound_that_covers_it(checkpoint: Path) -> None:

@@ -19,6 +19,8 @@ KINDS = {  # container: codec, rate
     "adts": ("aac", 44_100),
     "matroska": ("libopus", 48_000),
     "aiff": ("pcm_s16be", 22_050),
+    "ac3": ("ac3", 48_000),
+    "flv": ("aac", 44_100),
 }
 
 

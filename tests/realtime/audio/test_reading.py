@@ -114,6 +114,14 @@ def test_an_odd_rate_is_refused() -> None:
     assert "samples per second" in refusal(bytes(data))
 
 
+@pytest.mark.parametrize("channels", [9, 65])
+def test_more_channels_than_can_be_mixed_are_told(channels: int) -> None:
+    made = io.BytesIO()
+    sound = np.tile(hum(0.2)[:, None], (1, channels))
+    soundfile.write(made, sound, HEARING_RATE_HZ, format="WAV")
+    assert f"too many channels: {channels}" in refusal(made.getvalue())
+
+
 def test_an_unknown_encoding_is_refused() -> None:
     data = bytearray(encoded(hum(1.0)))
     data[20:22] = (0x1234).to_bytes(2, "little")

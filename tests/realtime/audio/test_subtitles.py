@@ -54,6 +54,26 @@ def test_long_sentences_are_parted_at_clauses() -> None:
     assert texts(text, said(text, 0.1))[0].endswith("hills,")
 
 
+def test_no_word_is_left_alone_at_the_end() -> None:
+    text = (
+        "We went down to the river to fish before the sun had risen over the eastern hills again "
+        "and again."
+    )
+    first, second = texts(text, said(text, 0.1))
+    assert f"{first} {second}" == text
+    assert abs(len(first) - len(second)) <= len("before")
+    slow = "One two three four five six seven eight nine ten eleven twelve thirteen."
+    first, second = texts(slow, said(slow, 0.6))
+    assert min(len(first.split()), len(second.split())) >= 5
+    clause = "Before the sun had risen over the eastern hills, though."
+    assert texts(clause, said(clause, 0.1)) == [clause]
+
+
+def test_a_single_word_that_nothing_can_be_added_to_stays_alone() -> None:
+    words = [HeardWord("Oooh,", 0.0, 7.0), HeardWord("well.", 7.0, 7.5)]
+    assert texts("Oooh, well.", words) == ["Oooh,", "well."]
+
+
 def test_what_is_between_words_is_kept() -> None:
     words = [HeardWord(character, 0.1 * n, 0.1 * n + 0.1) for n, character in enumerate("你好吗")]
     assert texts("你好吗", words) == ["你好吗"]

@@ -15,6 +15,7 @@ from pipelines.types import StageError
 from realtime.app import App, create_app
 from realtime.http.readiness import Phase
 from realtime.runtime.refusals import ServerFull, StageUnavailable
+from realtime.runtime.stage_health import StageHealth
 from realtime.session.settings import (
     Eagerness,
     SemanticVad,
@@ -257,12 +258,12 @@ def test_a_server_that_lost_a_stage_takes_nobody_until_it_is_back(state: str, to
 
 def test_a_voice_that_is_out_of_service_is_not_called_slow() -> None:
     cascade = Faltering()
-    app = create_app(Settings(), cascade=cascade)
-    assert app._listeners() == {}
+    health = StageHealth(cascade)
+    assert health.listeners() == {}
     cascade.voice = StageStats("tts", 0, capacity=Capacity(0.5, 0.0, 1.0))
-    assert app._listeners() == {"tts": 0.5}
+    assert health.listeners() == {"tts": 0.5}
     cascade.voice = StageStats("tts", 0, capacity=Capacity(0.0, 0.0, 0.0), failure="gone")
-    assert app._listeners() == {}
+    assert health.listeners() == {}
 
 
 def test_whoever_has_spent_a_quota_is_told_of_in_the_log(caplog: pytest.LogCaptureFixture) -> None:

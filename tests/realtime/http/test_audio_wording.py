@@ -161,7 +161,7 @@ def test_of_an_uploaded_file() -> None:
         "Invalid 'file': expected one file, but got several. Send each by itself."
     )
     assert message_of(post(fields={"prompt": "a" * 70_000})) == (
-        "The form has a field beside 'file' of more than 65536 bytes."
+        "Invalid 'prompt': expected at most 65536 bytes of text."
     )
     many = {f"field-{number}": "a" for number in range(300)}
     assert message_of(post(fields=many)) == "The form has more than 256 fields beside 'file'."

@@ -15,7 +15,7 @@ from fastapi import FastAPI
 
 from realtime.access.gate import Gate
 from realtime.access.keyring import KeyRing
-from realtime.http import client_secrets
+from realtime.http import bodies, lingering
 from realtime.http.client_secrets import create_client_secret_route
 from realtime.http.elsewhere import create_elsewhere_routes
 from realtime.session.bounds import Bounds
@@ -190,7 +190,8 @@ def test_a_large_body_is_refused_before_it_is_whole() -> None:
 
 
 def test_a_body_that_does_not_come_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(client_secrets, "BODY_TIMEOUT_S", 0.0)
+    monkeypatch.setattr(bodies, "GRACE_S", 0.0)
+    monkeypatch.setattr(lingering, "LINGER_S", 0.01)
 
     async def silent() -> AsyncIterator[bytes]:
         await asyncio.Event().wait()

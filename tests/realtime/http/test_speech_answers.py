@@ -136,7 +136,9 @@ def test_events_end_with_what_was_used() -> None:
         ("alloy", "tone"),
         ("default", "tone"),
         ({"id": "cedar"}, "tone"),
+        ("Alloy", "tone"),
         ("bell", "bell"),
+        ("Bell", "bell"),
         ({"id": "bell"}, "bell"),
     ],
 )
@@ -169,6 +171,8 @@ BASE64 = base64.b64encode(RECORDING).decode()
         {"ref_audio": BASE64, "ref_text": "words"},
         {"ref_audio": URL, "ref_text": "words"},
         {"ref_audio": f"file://{FILE}", "ref_text": "words"},
+        {"ref_audio": f"File://LocalHost{FILE}", "ref_text": "words"},
+        {"references": [{"audio_path": f"file://{FILE.replace('o', '%6F')}", "text": "words"}]},
         {"ref_audio": FILE, "ref_text": "words"},
         {"ref_audio": f"DATA:audio/flac;BASE64,{BASE64}", "ref_text": "words"},
     ],

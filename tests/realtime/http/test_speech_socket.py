@@ -245,6 +245,35 @@ def test_a_wrong_configuration_names_its_field(
     talk(cascade, act)
 
 
+def test_a_wrong_word_is_told_with_its_field_what_it_takes_and_a_hint() -> None:
+    async def act(client: SpeechClient) -> None:
+        await client.say("session.config", response_format="ogg")
+        assert (await client.until("error"))["message"] == (
+            "Invalid 'response_format': expected one of mp3, opus, aac, flac, wav, pcm, but got "
+            "'ogg' instead. Ogg is sent as 'opus'."
+        )
+
+    talk(ScriptedCascade(), act)
+
+
+@pytest.mark.parametrize("text", ["🙂 🎉", "?!...", "\n"])
+def test_a_text_in_which_nothing_can_be_spoken_is_told_so_and_the_socket_goes_on(text: str) -> None:
+    async def act(client: SpeechClient) -> None:
+        await client.append(text)
+        await client.say("input.flush")
+        await client.say("input.done")
+        error = await client.until("error")
+        assert (error["code"], error["param"]) == ("input_not_speakable", "text")
+        await client.append(text, "One.")
+        await client.say("input.done")
+        await client.until("audio.done")
+        await client.until("audio.done")
+
+    client = talk(FakeCascade(), act)
+    assert client.kinds[1:] == ["error", "audio.done", "audio.start", "audio", "audio.done"]
+    assert statuses(client) == ["failed", "completed"]
+
+
 def test_what_is_null_is_left_out_and_usual_names_stand_for_the_first_voice() -> None:
     async def act(client: SpeechClient) -> None:
         await client.say("session.config", voice="alloy", speed=None, response_format=None)

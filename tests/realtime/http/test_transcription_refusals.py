@@ -10,7 +10,7 @@ import httpx
 import pytest
 
 from pipelines.types import StageError
-from realtime.http import lingering
+from realtime.http import bodies, lingering
 from realtime.http.transcription import form as transcription_form
 from realtime.http.transcription import routes as transcriptions
 from tests.realtime.audio.sound_files import encoded, hum
@@ -46,7 +46,7 @@ def brief(monkeypatch: pytest.MonkeyPatch) -> None:
         ({"language": "english"}, "invalid_value", "language"),
         ({"language": "e1"}, "invalid_value", "language"),
         ({"prompt": "a" * 8001}, "invalid_value", "prompt"),
-        ({"prompt": "a" * 70_000}, "invalid_form", "file"),
+        ({"prompt": "a" * 70_000}, "invalid_value", "prompt"),
         ({"stream": "perhaps"}, "invalid_value", "stream"),
         ({"stream": "true", "response_format": "srt"}, "invalid_value", "response_format"),
         (
@@ -138,7 +138,16 @@ def test_odd_heads_are_refused(kind: str) -> None:
     parts = b'--x\r\nContent-Disposition: form-data; name="prompt"\r\n\r\n+2AA-\xff\r\n--x--\r\n'
     answer = post(content=parts, headers={"content-type": kind.encode("latin-1")})
     assert answer.status_code in (400, 415)
-    assert fault(answer)[2] == "file"
+    assert fault(answer)[2] in ("file", "prompt")
+
+
+@pytest.mark.parametrize("name", ["prompt", "keywords[]", "model"])
+def test_a_text_that_is_no_utf_8_is_refused(name: str) -> None:
+    body, kind = form_of({name: "Z\u00fcrich"}, WHOLE)
+    latin = body.replace("\u00fc".encode(), b"\xfc")
+    answer = post(content=latin, headers={"content-type": f"{kind}; charset=latin-1"})
+    assert fault(answer) == (400, "invalid_value", name)
+    assert "UTF-8" in answer.json()["error"]["message"]
 
 
 def test_long_heads_of_parts_are_refused() -> None:
@@ -176,7 +185,7 @@ def test_a_body_that_hides_its_size_is_counted(monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_a_body_that_does_not_come_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(transcription_form, "CHUNK_TIMEOUT_S", 0.01)
+    monkeypatch.setattr(bodies, "LONGEST_PAUSE_S", 0.01)
     body, kind = form_of({}, WHOLE)
 
     async def stalled() -> AsyncIterator[bytes]:
@@ -212,6 +221,19 @@ def test_what_the_recogniser_says_is_told(error: StageError, status: int, param:
     cascade = Listener(error)
     assert fault(post(cascade, path=TRANSLATIONS)) == (status, error.code, param)
     assert cascade.active == 0
+
+
+@pytest.mark.parametrize("fields", [{}, {"stream": "true"}, {"response_format": "srt"}])
+def test_a_language_that_the_recogniser_does_not_know_is_refused(fields: dict[str, str]) -> None:
+    cascade = Listener("", "Good day.", language="en")
+    cascade.taught = False
+    # Where nothing is said, no language is missed.
+    assert post(cascade, {"language": "de", **fields}).status_code == 200
+    answer = post(cascade, {"language": "de", **fields})
+    assert fault(answer) == (400, "language_unsupported", "language")
+    assert "'de'" in answer.json()["error"]["message"]
+    assert cascade.active == 0
+    assert post(cascade, {"language": "EN", **fields}).status_code == 200
 
 
 def test_words_that_are_not_known_are_refused() -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from realtime.http import forms, lingering
+from realtime.http import bodies, lingering
 from realtime.http.lingering import LINGER_BYTES
 from realtime.http.readiness import Phase
 from realtime.http.reception import Refused
@@ -52,6 +52,7 @@ def test_a_voice_is_added_shown_listed_and_deleted(desk: Desk) -> None:
         "consent": CONSENT,
     }
     assert desk.ask("GET", f"{PATH}/anna").json() == made.json()
+    assert desk.ask("GET", f"{PATH}/Anna").json() == made.json()
     listed = desk.ask("GET").json()
     assert listed["object"] == "list"
     assert [(voice["name"], voice["kind"]) for voice in listed["data"]] == [
@@ -59,10 +60,17 @@ def test_a_voice_is_added_shown_listed_and_deleted(desk: Desk) -> None:
         ("anna", "uploaded"),
     ]
     assert desk.ask("GET", f"{PATH}/default").json()["kind"] == "configured"
-    gone = desk.ask("DELETE", f"{PATH}/anna")
+    assert desk.ask("GET", f"{PATH}/Default").json()["name"] == "default"
+    gone = desk.ask("DELETE", f"{PATH}/ANNA")
     assert gone.json() == {"object": "audio.voice.deleted", "id": "anna", "deleted": True}
     assert fault(desk.ask("GET", f"{PATH}/anna")) == (404, "voice_not_found", "name")
     assert fault(desk.ask("DELETE", f"{PATH}/anna")) == (404, "voice_not_found", "name")
+
+
+@pytest.mark.parametrize("copies", [True, False])
+def test_the_list_says_whether_a_recording_can_be_copied(desk: Desk, copies: bool) -> None:
+    desk.cascade.copies_voices = copies
+    assert desk.ask("GET").json()["can_copy"] is copies
 
 
 def test_the_other_names_of_the_fields_serve_too(desk: Desk) -> None:
@@ -246,7 +254,7 @@ def test_an_endless_upload_is_refused_over_a_real_socket(desk: Desk) -> None:
 def test_uploads_at_once_are_bounded_and_slow_ones_end(
     desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(forms, "BODY_TIMEOUT_S", 0.2)
+    monkeypatch.setattr(bodies, "GRACE_S", 0.2)
     monkeypatch.setattr(lingering, "LINGER_S", 0.01)
 
     async def body() -> AsyncIterator[bytes]:

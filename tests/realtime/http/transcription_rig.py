@@ -14,6 +14,7 @@ import uvicorn
 from fastapi import FastAPI
 
 from pipelines.types import (
+    ANY_LANGUAGE,
     HEARING_RATE_HZ,
     HeardWord,
     RecogniseRequest,
@@ -36,13 +37,17 @@ STARTED_S = 20.0
 
 
 class Listener(ScriptedCascade):
-    """Hears the texts one by one, each word half a second after the last; remembers requests."""
+    """Hears the texts one by one, each word half a second after the last; remembers requests.
+
+    language: that is heard, and is all that it knows if it is not `taught` others.
+    """
 
     def __init__(self, *texts: str | StageError, language: str | None = "en") -> None:
         super().__init__()
         self.script = texts or ("Good day.",)
         self.language = language
         self.knows_words = True
+        self.taught = True
         self.recognise_requests: list[RecogniseRequest] = []
         self.most_open = 0
 
@@ -60,7 +65,8 @@ class Listener(ScriptedCascade):
                 raise text
             tells = request.wants_words and self.knows_words
             words = tuple(words_of(text)) if tells else ()
-            yield Transcript(text, True, self.language, words)
+            is_told = self.taught and request.language not in (None, ANY_LANGUAGE)
+            yield Transcript(text, True, request.language if is_told else self.language, words)
 
         stream = ScriptedStream(self, script)
         self.streams.append(stream)

@@ -317,7 +317,9 @@ def test_the_sdk_misses_a_missing_field(key: str) -> None:
 
 
 def test_every_notice_is_here() -> None:
-    assert {type(notice) for notice, *_ in GOLDEN} == set(typing.get_args(Notice))
+    of_parley = {notices.Pong}  # which the SDK does not know: `test_parley_events.py`
+    standard = set(typing.get_args(Notice)) - of_parley
+    assert {type(notice) for notice, *_ in GOLDEN} == standard
 
 
 @pytest.mark.parametrize(

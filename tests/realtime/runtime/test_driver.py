@@ -37,7 +37,7 @@ from realtime.session.events import (
     Tick,
 )
 from realtime.session.items import Item
-from realtime.session.notices import InputCleared, Notice
+from realtime.session.notices import Detail, InputCleared, Notice
 from realtime.session.settings import AudioFormat
 from realtime.session.states import Lifecycle
 from tests.realtime.runtime.stand_ins import ScriptedCascade, ScriptedMachine
@@ -57,6 +57,9 @@ class Log:
 
     def tell(self, notice: Notice) -> None:
         self.lines.append(notice)
+
+    def tell_detail(self, detail: Detail) -> None:
+        self.lines.append(detail)
 
     def tell_conversation(self, told: TellConversation) -> None:
         self.lines.append(told)

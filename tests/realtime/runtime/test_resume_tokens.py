@@ -11,7 +11,7 @@ from realtime.runtime.transport import Transport
 class Session:
     """Something to come back to."""
 
-    async def attach(self, transport: Transport) -> None:
+    async def attach(self, transport: Transport, wants_details: bool = False) -> None:
         pass
 
 

@@ -16,7 +16,7 @@ from realtime.session.effects import Effect
 from realtime.session.events import Event
 from realtime.session.items import Item, ItemKind, Part, PartKind, Role
 from realtime.session.machine import Machine
-from realtime.session.notices import Notice
+from realtime.session.notices import Detail, HeardSoFar, Notice, StateShown
 from realtime.session.settings import (
     Modality,
     ResponseOptions,
@@ -60,6 +60,7 @@ class Script:
         self.position = 0
         self.egress, self.wire = PacedEgress(), WireOrder()
         self.notices: list[Notice] = []
+        self.details: list[Detail] = []
         self.effects: list[Effect] = []
         self.log: list[tuple[Event, float, list[Effect]]] = []
         self.works: dict[str, Work] = {}  # started, not aborted, not ended
@@ -99,6 +100,9 @@ class Script:
             case fx.Notify(notice):
                 self.notices.append(notice)
                 self.wire.take(notice)
+            case fx.NotifyDetail(detail):
+                self.details.append(detail)
+                self.wire.take_detail(detail)
             case fx.TellConversation(items):
                 self.wire.take_conversation(items)
             case fx.Recognise(request) | fx.RecogniseHandle(request):
@@ -338,6 +342,16 @@ class Script:
 
     def told(self, kind: type[N]) -> list[N]:
         return [notice for notice in self.notices if isinstance(notice, kind)]
+
+    @property
+    def shown(self) -> list[str]:
+        """Every state that a watcher was shown."""
+        return [detail.state.value for detail in self.details if isinstance(detail, StateShown)]
+
+    @property
+    def heard_so_far(self) -> list[str]:
+        """Every transcript of speech under way."""
+        return [detail.transcript for detail in self.details if isinstance(detail, HeardSoFar)]
 
     def done(self, kind: type[E]) -> list[E]:
         return [effect for effect in self.effects if isinstance(effect, kind)]

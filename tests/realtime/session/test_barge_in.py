@@ -66,6 +66,7 @@ def test_an_interruption_happens_in_its_fixed_order() -> None:
         "ResponseDone",
         "Observe",
         "Abort",
+        "NotifyDetail",  # last, whatever happened in the step
     ]
     # Far ahead of the listener the hold is not heard: it is the cut that fades.
     (held,), (cut,) = script.done(fx.HoldLane), script.done(fx.CutLane)

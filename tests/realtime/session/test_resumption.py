@@ -258,6 +258,31 @@ def test_a_reply_with_a_call_is_asked_for_anew() -> None:
     assert [reply.text for reply in script.live(fx.StartReply)] == [None]
 
 
+def test_half_a_call_without_a_word_is_made_anew() -> None:
+    script = Script()
+    script.ask()
+    script.call("look", '{"where":')
+    lose(script)
+    come_back(script)
+    assert [item.status for item in told_items(script)[1:]] == [ItemStatus.INCOMPLETE]
+    assert script.speaking is Speaking.WAITING
+    assert script.prompt[-1] == ("user", "What time is it?")
+    script.call("look", '{"where": "here"}')
+    script.finish("tool_calls")
+    done = script.told(ResponseDone)
+    assert [response.response.status for response in done] == ["cancelled", "completed"]
+
+
+def test_a_whole_call_before_half_a_call_is_the_clients_to_answer() -> None:
+    script = Script()
+    script.ask()
+    script.call("look", "{}")
+    script.call("look", "{", 1, "call_b")
+    lose(script)
+    come_back(script)
+    assert script.speaking is Speaking.IDLE and not script.works
+
+
 def test_if_nothing_was_under_way_nothing_is_said() -> None:
     script = Script()
     script.ask()

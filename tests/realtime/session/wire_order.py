@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from realtime.session import notices as n
 from realtime.session.items import Item, ItemKind, ItemStatus
-from realtime.session.notices import Notice, ResponseStatus
+from realtime.session.notices import Detail, Notice, ResponseStatus
 from realtime.session.settings import Modality
 
 
@@ -43,6 +43,7 @@ class WireOrder:
         self._transcribed: set[tuple[str, int]] = set()
         self._expected_item: str | None = None  # an output item must be added to the conversation
         self._has_begun = False
+        self._shown: n.ShownState | None = None
 
     def take(self, notice: Notice) -> None:
         assert self._has_begun or isinstance(notice, n.SessionCreated), notice
@@ -53,6 +54,7 @@ class WireOrder:
         match notice:
             case n.SessionCreated():
                 self._announced.clear()  # a client that came back begins anew
+                self._shown = None
             case n.SpeechStarted() | n.SpeechStopped() | n.InputCommitted() | n.InputCleared():
                 self._take_input(notice)
             case n.ItemAdded() | n.ItemDone() | n.ItemDeleted():
@@ -75,6 +77,16 @@ class WireOrder:
                 self._take_part(notice)
             case _:
                 pass
+
+    def take_detail(self, detail: Detail) -> None:
+        assert self._has_begun, detail
+        match detail:
+            case n.StateShown(state):
+                assert state is not self._shown, f"{state} is shown twice"
+                self._shown = state
+            case n.HeardSoFar(item_id, transcript):
+                assert item_id not in self._previous, "words half heard of an item"
+                assert item_id in self._announced or not transcript, "of no speech under way"
 
     def take_conversation(self, items: tuple[tuple[Item, str | None], ...]) -> None:
         """What a client that came back finds is what the one before it had."""

@@ -214,6 +214,22 @@ def test_a_client_says_how_far_audio_may_run_ahead(named: str, lead_ms: float | 
 
 
 @pytest.mark.parametrize(
+    ("query", "wants"), [({}, False), ({"details": ""}, False), ({"details": "off"}, False)]
+)
+def test_details_are_for_those_who_ask(query: dict[str, str], wants: bool) -> None:
+    assert admitted(OPEN, query=query).wants_details is wants
+    asking = {**query, "details": "on", "resume": "some-token", "model": "m"}
+    assert admitted(OPEN, query=asking).wants_details
+
+
+@pytest.mark.parametrize("named", ["yes", "ON", "1", "on ", "true" * 2000])
+def test_other_words_for_details_are_refused(named: str) -> None:
+    refusal = refused(OPEN, query={"details": named})
+    assert (refusal.status, refusal.code, refusal.param) == (400, "invalid_value", "details")
+    assert refusal.message.endswith("Expected 'on' or 'off'.") and len(refusal.message) < 200
+
+
+@pytest.mark.parametrize(
     "named",
     ["39", "60001", "-5", "1e3", "soon", "9" * 5000, "²", "0000600000", "00000040" + "0" * 400],
 )

@@ -44,10 +44,13 @@ class Seat:
         self.is_over = is_over
         self.guests = 0
 
-    async def attach(self, transport: Transport) -> None:
+        self.details: list[bool] = []  # what each guest asked for
+
+    async def attach(self, transport: Transport, wants_details: bool = False) -> None:
         if self.is_over:
             raise SessionOver
         self.guests += 1
+        self.details.append(wants_details)
 
 
 class House:
@@ -61,8 +64,11 @@ class House:
         raise AssertionError("nobody asked for a new conversation")
 
 
-def knock(house: House, token: str, leaves: bool = False) -> list[dict[str, Any]]:
-    """What the door sends to a client with this token. leaves: it goes before it is let in."""
+def knock(house: House, token: str, leaves: bool = False, more: str = "") -> list[dict[str, Any]]:
+    """What the door sends to a client with this token. leaves: it goes before it is let in.
+
+    more: of its query.
+    """
     sent = list[dict[str, Any]]()
 
     async def receive() -> dict[str, Any]:
@@ -79,7 +85,7 @@ def knock(house: House, token: str, leaves: bool = False) -> list[dict[str, Any]
             "type": "websocket",
             "path": "/v1/realtime",
             "headers": [],
-            "query_string": f"resume={token}".encode(),
+            "query_string": f"resume={token}{more}".encode(),
             "subprotocols": [],
             "extensions": {"websocket.http.response": {}},
         }
@@ -97,6 +103,13 @@ def test_a_token_leads_to_its_session_once() -> None:
     start, body = knock(house, token)
     assert (seat.guests, start["status"]) == (1, 404)
     assert json.loads(body["body"])["error"]["code"] == "session_not_found"
+
+
+@pytest.mark.parametrize(("more", "wants"), [("", False), ("&details=on", True)])
+def test_whoever_comes_back_says_anew_whether_details_are_wanted(more: str, wants: bool) -> None:
+    house, seat = House(), Seat()
+    knock(house, house.parking.issue(seat), more=more)
+    assert seat.details == [wants]
 
 
 def test_a_client_that_leaves_at_the_door_keeps_its_token() -> None:

@@ -9,8 +9,12 @@ import numpy as np
 import pytest
 import soundfile
 
+from pipelines.higgs.cloning.recording import ReferenceRefused
+from pipelines.higgs.cloning.recording import read_recording as read_reference
+from pipelines.higgs.config import CODEC_RATE_HZ
 from realtime.voices.names import VoiceRefused
 from realtime.voices.recording import KEPT_RATE_HZ, LARGEST_BYTES, read_recording
+from tests.realtime.audio.sound_files import KINDS, encoded, hum
 from tests.realtime.voices.recordings import recording, sound_file, tone
 
 
@@ -35,15 +39,17 @@ def test_every_usual_format_and_rate_is_read(format: str, rate_hz: int) -> None:
     assert abs(made.duration_ms - 2000) < 60  # a codec's frame and its delay
 
 
-def test_what_phones_record_is_read() -> None:
-    file = io.BytesIO()
-    with av.open(file, mode="w", format="mp4") as container:
-        stream = container.add_stream("aac", rate=48_000, layout="mono")
-        frame = av.AudioFrame.from_ndarray(tone(2.0, 48_000)[None], format="fltp", layout="mono")
-        frame.sample_rate = 48_000
-        for packet in (*stream.encode(frame), *stream.encode(None)):
-            container.mux(packet)
-    assert abs(read_recording(file.getvalue()).duration_ms - 2000) < 60
+@pytest.mark.parametrize("kind", KINDS)
+def test_whatever_is_transcribed_is_read(kind: str) -> None:
+    """Likewise where it comes with a request for speech."""
+    data = encoded(hum(2.0), kind)
+    assert abs(read_recording(data).duration_ms - 2000) < 80
+    assert abs(len(read_reference(data, "data")) / CODEC_RATE_HZ - 2) < 0.08
+
+
+def test_a_rate_that_changes_is_told_of_references_too() -> None:
+    with pytest.raises(ReferenceRefused, match="its rate changes"):
+        read_reference(changing(), "data")
 
 
 def test_the_channel_that_sounds_is_kept() -> None:
@@ -61,6 +67,17 @@ def huge_flac() -> bytes:
     return sound_file(np.zeros(600 * 8000, np.float32), 8000, "FLAC")
 
 
+def changing() -> bytes:
+    """A stream whose rate is another one after two seconds."""
+    file = io.BytesIO()
+    with av.open(file, "w", format="adts") as container:
+        stream = container.add_stream("aac", rate=16_000, layout="mono")
+        frame = av.AudioFrame.from_ndarray(tone(2.0, 16_000)[None], format="fltp", layout="mono")
+        frame.sample_rate = 16_000
+        container.mux([*stream.encode(frame), *stream.encode(None)])
+    return file.getvalue() + encoded(hum(2.0), "adts")
+
+
 def with_nan() -> bytes:
     samples = tone(1.5)
     samples[100] = np.nan
@@ -71,9 +88,9 @@ def with_nan() -> bytes:
     ("data", "why"),
     [
         (b"", "it is empty"),
-        (b"This is a text, and no sound at all. " * 100, "no sound file"),
-        (b"\x89PNG\r\n\x1a\n" + bytes(5000), "no sound file"),
-        (recording()[:30], "no sound file"),
+        (b"This is a text, and no sound at all. " * 100, "no known format"),
+        (b"\x89PNG\r\n\x1a\n" + bytes(5000), "no audio in it|no known format"),
+        (recording()[:30], "no known format|encoding"),
         (recording(0.1), "0.10 s"),
         (recording(0.99), "0.99 s"),
         (sound_file(tone(30.1, 8000), 8000), "longer than 30 s"),
@@ -81,6 +98,7 @@ def with_nan() -> bytes:
         (recording(2.0, level=0.0), "silent"),
         (recording(2.0, level=1e-4), "silent"),
         (with_nan(), "no numbers"),
+        (changing(), "its rate or its channels change"),
         (sound_file(tone(1.5, level=100.0), subtype="FLOAT"), "up to 100"),
         (sound_file(tone(2.0, 4000), 4000), "rate is 4000 Hz"),
         (sound_file(np.zeros((24_000, 12), np.float32)), "12 channels"),
@@ -113,5 +131,5 @@ def test_a_script_opens_no_other_file(
     monkeypatch.chdir(str(tmp_path))
     with open("voice.wav", "wb") as file:
         file.write(recording())
-    with pytest.raises(VoiceRefused, match="no sound file"):
+    with pytest.raises(VoiceRefused, match="no known format"):
         read_recording(script.encode())

@@ -85,6 +85,20 @@ def test_two_servers_see_each_other_s_voices_at_once(folder: Path) -> None:
     assert (caught.value.field, caught.value.code) == ("name", "voice_exists")
 
 
+def test_names_that_differ_in_capitals_alone_are_one(folder: Path) -> None:
+    one, two = VoiceShelf(folder), VoiceShelf(folder)
+    record = add(one)
+    with pytest.raises(VoiceRefused, match="'anna' already") as caught:
+        add(two, "ANNA")
+    assert caught.value.code == "voice_exists"
+    assert two.get("Anna") == record
+    assert (sample := two.find("Anna")) is not None and two.find("anna") is sample
+    assert two.delete("AnnA") == record and one.list() == ()
+    assert one.find("anna") is None
+    add(two, "ANNA")
+    assert (found := one.get("anna")) is not None and found.name == "ANNA"
+
+
 def test_many_threads_of_two_servers_at_once(folder: Path) -> None:
     """All begin together with no folder yet; one name is wanted by all of them."""
     shelves, start = (VoiceShelf(folder), VoiceShelf(folder)), threading.Barrier(6)
@@ -95,7 +109,7 @@ def test_many_threads_of_two_servers_at_once(folder: Path) -> None:
         add(shelf, f"own-{number}")
         assert other.find(f"own-{number}") is not None
         try:
-            add(shelf, "wanted")
+            add(shelf, "wanted" if number % 2 else "Wanted")
         except VoiceRefused as refused:
             assert refused.code == "voice_exists"
             return False
@@ -105,7 +119,7 @@ def test_many_threads_of_two_servers_at_once(folder: Path) -> None:
         won = list(pool.map(work, range(6)))
     assert won.count(True) == 1
     names = ["own-0", "own-1", "own-2", "own-3", "own-4", "own-5", "wanted"]
-    assert [record.name for record in shelves[0].list()] == names
+    assert [record.name.lower() for record in shelves[0].list()] == names
     assert len(list(folder.glob("*.wav"))) == 7
 
 
