@@ -1,5 +1,5 @@
 # make serve              install, fetch the models and start on http://127.0.0.1:8000
-# make test | sdks | lint | format | bench DIR=recordings | lock
+# make test | sdks | browser | lint | format | bench DIR=recordings | lock
 
 PYTHON ?= python3
 HOST   ?= 127.0.0.1
@@ -8,6 +8,10 @@ CONFIG ?= configs/embedded.yaml
 # What the tests of the Higgs voice compute with. Where an index has no CPU build it takes several
 # GB: `make test TORCH=` does without, and leaves those tests out.
 TORCH  ?= torch==2.13.0
+
+# Tests of two files run side by side, those of the folders that share servers together: two cores
+# are enough. `make test AT_ONCE=` runs one after the other.
+AT_ONCE ?= --numprocesses 2 --dist loadgroup --no-loadscope-reorder
 
 VENV   := .venv
 BIN    := $(VENV)/bin
@@ -28,7 +32,7 @@ LOCK   := $(BIN)/pip-compile --quiet --no-header --no-annotate --strip-extras --
           --generate-hashes --no-emit-index-url --no-emit-find-links --no-emit-trusted-host \
           --no-emit-options
 
-.PHONY: serve gpu-seen test sdks lint format bench lock clean
+.PHONY: serve gpu-seen test sdks browser lint format bench lock clean
 
 serve: $(SERVE) $(ON_GPU)
 	@$(BIN)/parley models fetch --config "$(CONFIG)"
@@ -39,9 +43,11 @@ serve: $(SERVE) $(ON_GPU)
 test: $(DEV) $(WITH_TORCH)
 	@$(MAKE) --no-print-directory --keep-going sdks || \
 	  echo "Not every SDK could be installed: its tests fail; all others run."
+	@$(BIN)/python -m tests.browser.chromium || \
+	  echo "Without it the browser tests fail; all others run."
 	@$(BIN)/parley models fetch embedded
 	@$(BIN)/parley models fetch tiny
-	@$(BIN)/python -m pytest -m "not soak and not gpu and not browser"
+	@$(BIN)/python -m pytest -m "not soak and not gpu" $(AT_ONCE)
 
 lint: $(DEV) $(WITH_TORCH)
 	@$(BIN)/ruff check .
@@ -118,6 +124,10 @@ $(VENV)/.torch-installed: pyproject.toml | $(DEV)
 
 # The official SDKs that the tests drive, each as its users have it.
 sdks: $(SDK_PYTHON) $(SDK_NODE)
+
+# The browser that the tests drive, if there is none on the PATH: Debian's, which root may install.
+browser: $(DEV)
+	@$(BIN)/python -m tests.browser.chromium
 
 $(SDK_PYTHON): configs/locks/sdk-python.txt | $(DEV)
 	@echo "Installing the SDK that needs an environment of its own (94 MB, once) ..."

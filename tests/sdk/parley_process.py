@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 import yaml
@@ -25,24 +26,45 @@ def scripted_settings(words_url: str) -> dict[str, object]:
     return settings
 
 
+@dataclass(frozen=True, slots=True)
+class ParleyProcess:
+    port: int
+    process: subprocess.Popen[str]
+
+    def kill(self) -> None:
+        """Gone at once, with no word to its clients."""
+        self.process.kill()
+        self.process.wait(STOP_TIMEOUT_S)
+
+
 @contextmanager
 def parley_process(settings: dict[str, object], folder: Path) -> Iterator[int]:
     """Serves `settings` on a free loopback port, which it gives. folder: for its files."""
+    with running_parley(settings, folder) as running:
+        yield running.port
+
+
+@contextmanager
+def running_parley(
+    settings: dict[str, object], folder: Path, port: int = 0
+) -> Iterator[ParleyProcess]:
+    """Serves `settings` on that loopback port; 0: on a free one. folder: for its files."""
     config = folder / "parley.yaml"
     config.write_text(yaml.safe_dump(settings))
-    with _serving(["-m", "realtime.cli", "serve", str(config), "--port", "0"], folder) as port:
-        yield port
+    arguments = ["-m", "realtime.cli", "serve", str(config), "--port", str(port)]
+    with _serving(arguments, folder) as running:
+        yield running
 
 
 @contextmanager
 def deaf_process(folder: Path) -> Iterator[int]:
     """A server whose recogniser fails at everything, which no configuration can ask for."""
-    with _serving(["-m", "tests.sdk.scripts.deaf_server"], folder) as port:
-        yield port
+    with _serving(["-m", "tests.sdk.scripts.deaf_server"], folder) as running:
+        yield running.port
 
 
 @contextmanager
-def _serving(arguments: list[str], folder: Path) -> Iterator[int]:
+def _serving(arguments: list[str], folder: Path) -> Iterator[ParleyProcess]:
     errors = folder / f"{arguments[1]}.log"
     with (
         errors.open("w") as log,
@@ -52,7 +74,7 @@ def _serving(arguments: list[str], folder: Path) -> Iterator[int]:
     ):
         assert server.stdout is not None
         try:
-            yield _port(server.stdout, errors)
+            yield ParleyProcess(_port(server.stdout, errors), server)
         finally:
             server.terminate()
             try:

@@ -1,0 +1,90 @@
+// The dock: which of its controls there are in which state, and what the microphone really does.
+
+const HZ_PER_KHZ = 1000;
+
+export class Controls {
+  #elements;
+
+  // elements: {talk, talkWords, mute, useMicrophone, interrupt, hold, form, field, note}
+  // actions: {talk, mute, useMicrophone, interrupt, say(text) -> Promise<whether it was taken>}
+  constructor(elements, actions) {
+    this.#elements = elements;
+    const { talk, mute, useMicrophone, interrupt, form, field } = elements;
+    for (const [button, act] of [
+      [talk, actions.talk],
+      [mute, actions.mute],
+      [useMicrophone, actions.useMicrophone],
+      [interrupt, actions.interrupt],
+    ]) {
+      button.addEventListener('click', (event) => {
+        // Whoever clicks with a pointer has the space bar free for push-to-talk.
+        if (event.detail > 0) button.blur();
+        act();
+      });
+    }
+    form.addEventListener('submit', async (event) => {
+      event.preventDefault();
+      const text = field.value.trim();
+      if (!text) return;
+      field.value = '';
+      if (!(await actions.say(text)) && !field.value) field.value = text; // not lost
+    });
+  }
+
+  // isRunning: between "Start talking" and the end, losses of the line included.
+  show({ state, isRunning, isMuted, hasMicrophone }) {
+    const { talk, talkWords, mute, useMicrophone, interrupt, hold } = this.#elements;
+    const isOpen = isRunning && state !== 'connecting';
+    talk.setAttribute('aria-pressed', String(isRunning));
+    setText(talkWords, isRunning ? (state === 'connecting' ? 'Cancel' : 'Stop') : 'Start talking');
+    this.#hide(mute, !isOpen || !hasMicrophone);
+    this.#hide(useMicrophone, !isOpen || hasMicrophone);
+    this.#hide(interrupt, !isOpen);
+    this.#hide(hold, !isOpen || !hasMicrophone || !isMuted);
+    mute.setAttribute('aria-pressed', String(isMuted));
+  }
+
+  // Leaves the hint where it is while it is held: a finger lies on it.
+  keepHold(isHeld) {
+    if (isHeld) this.#elements.hold.hidden = false;
+  }
+
+  // What the browser really does with the microphone, not what it was asked for.
+  showMicrophone(microphone, codec) {
+    const { note } = this.#elements;
+    if (!microphone) return this.showNote('');
+    const { echoCancellation, noiseSuppression, autoGainControl, sampleRate } = microphone.settings;
+    const facts = [
+      `Echo cancellation ${inWords(echoCancellation)}`,
+      `noise suppression ${inWords(noiseSuppression)}`,
+      `gain control ${inWords(autoGainControl)}`,
+    ];
+    if (sampleRate) facts.push(`${sampleRate / HZ_PER_KHZ} kHz`);
+    if (codec) facts.push(codec === 'opus' ? 'Opus' : 'PCM');
+    this.showNote(facts.join(' · '));
+    note.title = microphone.label;
+    return undefined;
+  }
+
+  showNote(words) {
+    this.#elements.note.title = '';
+    setText(this.#elements.note, words);
+  }
+
+  // A control that goes while it has the focus hands it to the one that stays.
+  #hide(element, isHidden) {
+    if (element.hidden === isHidden) return;
+    const hadFocus = element === document.activeElement;
+    element.hidden = isHidden;
+    if (isHidden && hadFocus) this.#elements.talk.focus();
+  }
+}
+
+function inWords(setting) {
+  if (setting === undefined || setting === null) return 'not told by the browser';
+  return typeof setting === 'boolean' ? (setting ? 'on' : 'off') : `on (${setting})`;
+}
+
+function setText(element, text) {
+  if (element.textContent !== text) element.textContent = text;
+}
