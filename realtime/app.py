@@ -91,7 +91,9 @@ class App:
         self.readiness = Readiness()
         self.visits = Visits()
         self._lag = RecentLag()
-        self._figures = ServerFigures(self.registry, cascade, self.metrics, self._lag)
+        self._figures = ServerFigures(
+            self.registry, cascade, self.metrics, self._lag, lambda: self.visits.count
+        )
         self._settings = settings
         self._cascade = cascade
         self._watched = WatchedCascade(cascade, self.metrics)  # for whoever makes requests
@@ -114,6 +116,8 @@ class App:
             lifespan=self._live,
             docs_url=None,
             redoc_url=None,
+            # Whoever is redirected sends keys and recordings to wherever the Host header names.
+            redirect_slashes=False,
         )
         app.add_exception_handler(HTTPException, answer_stray)
         app.add_middleware(Traffic, metrics=self.metrics, code_in_scope=CODE_IN_SCOPE)

@@ -34,6 +34,11 @@ class Job(Protocol):
         """Whether `dispose` must run, in a thread of the crew, before the request is reaped."""
         ...
 
+    @property
+    def runs_dry(self) -> bool:
+        """Whether its listener is about to hear a gap: it goes before others of its class."""
+        ...
+
     def work(self) -> bool:
         """Do one quantum, holding the token. True: the request has ended."""
         ...
@@ -50,6 +55,9 @@ class Job(Protocol):
 class Crew:
     """`threads` daemon threads around one model, and the requests that they serve.
 
+    The most urgent goes first; in one class, who runs dry; and equals take turns, quantum by
+    quantum, so that nobody's thousand sentences keep another from the first.
+
     The wait for the CPU token is a claim of the whole crew: when it is granted, the request that
     is the most urgent *then* runs, so a live reply never waits behind a draft's place in the queue.
     """
@@ -60,7 +68,7 @@ class Crew:
         self.abort_latency = AbortLatency()
         self._failure_code = failure_code
         self._changed = threading.Condition()
-        self._jobs: list[Job] = []  # in order of arrival
+        self._jobs: list[Job] = []  # whose turn is longest ago first; who comes is the last
         self._busy: set[Job] = set()
         self._closing = False
         self._threads = [
@@ -115,13 +123,12 @@ class Crew:
         with self._changed:
             self._changed.notify()
 
-    def outranked(self, ticket: Ticket) -> bool:
-        """Whether somebody more urgent waits, here or for the token."""
+    def is_turn_over(self, job: Job) -> bool:
+        """After a quantum of its work: whether an equal waits here, or anybody more urgent."""
         with self._changed:
-            urgency = self._best_urgency()
-            if urgency is not None and urgency < ticket.urgency:
+            if any(_rank(other) <= _rank(job) for other in self._ready()):
                 return True
-        return self.cpu is not None and self.cpu.outranked(ticket)
+        return self.cpu is not None and self.cpu.outranked(job.ticket)
 
     # ---- the claim on the token (pipelines.runtime.cpu.Claimant) -----------------------------
 
@@ -133,8 +140,10 @@ class Crew:
         with self._changed:
             if self._closing or self._dead() or not (ready := self._ready()):
                 return None
-            job = min(ready, key=lambda job: job.ticket.urgency)
+            job = min(ready, key=_rank)
             self._busy.add(job)
+            self._jobs.remove(job)
+            self._jobs.append(job)  # the next turn is for whoever waits longer
             return job.ticket
 
     # ---- threads -----------------------------------------------------------------------------
@@ -236,3 +245,7 @@ class Crew:
 
     def _best_urgency(self) -> Urgency | None:
         return min((job.ticket.urgency for job in self._ready()), default=None)
+
+
+def _rank(job: Job) -> tuple[Urgency, bool]:
+    return job.ticket.urgency, not job.runs_dry

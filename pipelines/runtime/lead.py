@@ -6,6 +6,7 @@ not there for somebody who waits.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Generic, TypeVar
@@ -43,6 +44,23 @@ class Lead(Generic[Out]):
                 "a lead needs 0 <= dry_s <= resume_s < limit_s <= most_s, not "
                 f"{self.dry_s:g}, {self.resume_s:g}, {self.limit_s:g} and {self.most_s:g}"
             )
+
+
+class Cushion:
+    """How long the sound still lasts for a listener who plays it as it is made.
+
+    Where it ends, the listener waits, and plays what comes next from when it comes.
+    """
+
+    def __init__(self) -> None:
+        self._until_s = -math.inf
+
+    def add(self, seconds: float, now_s: float) -> None:
+        self._until_s = max(self._until_s, now_s) + seconds
+
+    def left_s(self, now_s: float) -> float:
+        """Below 0: the listener hears nothing."""
+        return self._until_s - now_s
 
 
 def speech_seconds(delta: SpeechDelta) -> float:

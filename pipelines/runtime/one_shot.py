@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
@@ -13,7 +14,7 @@ from pipelines.runtime.failures import input_too_long, stage_closed
 from pipelines.runtime.handover import on_loop
 from pipelines.runtime.inbox import Inbox
 from pipelines.runtime.latency import AbortLatency, plain_stats
-from pipelines.runtime.lead import Lead
+from pipelines.runtime.lead import Cushion, Lead
 from pipelines.runtime.outlet import STALL_TIMEOUT_MS, Outlet
 from pipelines.runtime.ticket import StageRequest, Ticket
 from pipelines.types import StageError, Urgency
@@ -54,7 +55,10 @@ class OneShotStage(Generic[Request, In, Out]):
     gather: False: one run per pushed input, in order. True: the inputs are collected, and `run`
         gets them as a list, once, after finish.
     previews: of a gathering stage, outputs before finish.
-    lead: of a voice: a request with enough unread seconds of audio is not run.
+    lead: of a voice: a request with enough unread seconds of audio is not run; and one that was
+        opened for a listener goes before its equals while what it made hardly lasts any longer.
+
+    clock_s: monotone, of what listeners have heard.
     """
 
     def __init__(
@@ -72,8 +76,10 @@ class OneShotStage(Generic[Request, In, Out]):
         failure_code: str | None = None,
         previews: Previews | None = None,
         lead: Lead[Out] | None = None,
+        clock_s: Callable[[], float] = time.monotonic,
     ) -> None:
         self._lead = lead
+        self._clock_s = clock_s
         self._gather = gather
         self._previews = previews
         self._output_limit = output_limit
@@ -157,6 +163,7 @@ class OneShotStage(Generic[Request, In, Out]):
             output_limit=self._output_limit,
             stall_timeout_ms=self._stall_timeout_ms,
             lead=self._lead,
+            clock_s=self._clock_s,
         )
         if self._closed:
             stream.end(stage_closed(self.name))
@@ -182,6 +189,7 @@ class OneShotStream(Generic[In, Out]):
         output_limit: int,
         stall_timeout_ms: int,
         lead: Lead[Out] | None,
+        clock_s: Callable[[], float],
     ) -> None:
         self._crew = crew
         self._ticket = ticket
@@ -201,6 +209,11 @@ class OneShotStream(Generic[In, Out]):
             crew.name, ticket, output_limit, crew.wake, stall_timeout_ms, lead
         )
         self._current: Iterator[Out] | None = None
+        self._clock_s = clock_s
+        # Who asks for a file from the start hears nothing of it before its end.
+        is_heard = lead is not None and ticket.urgency is not Urgency.STEADY
+        self._cushion = Cushion() if is_heard else None
+        self._enough_s = 0.0 if lead is None else lead.limit_s
         ticket.on_abort(self._inbox.shut)
 
     # ---- the owner's side, on the loop -------------------------------------------------------
@@ -266,6 +279,11 @@ class OneShotStream(Generic[In, Out]):
     def holds_work(self) -> bool:
         return self._current is not None
 
+    @property
+    def runs_dry(self) -> bool:
+        cushion = self._cushion
+        return cushion is not None and cushion.left_s(self._clock_s()) < self._enough_s
+
     def work(self) -> bool:
         if self._current is None and not self._begin():
             return True
@@ -273,7 +291,9 @@ class OneShotStream(Generic[In, Out]):
         for output in self._current:
             self._ticket.check()
             self._outlet.put(output)
-            if not self._outlet.has_room or self._crew.outranked(self._ticket):
+            if self._cushion is not None:
+                self._cushion.add(self._outlet.weigh(output), self._clock_s())
+            if not self._outlet.has_room or self._crew.is_turn_over(self):
                 return False
         self._current = None
         is_last = self._is_final if self._gather else self._inbox.finished

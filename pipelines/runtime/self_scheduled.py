@@ -187,6 +187,10 @@ class SelfScheduledStream(Generic[Out]):
     def holds_work(self) -> bool:
         return False
 
+    @property
+    def runs_dry(self) -> bool:
+        return False  # text has no length in seconds
+
     def work(self) -> bool:
         self._started = True
         self._run(self._ticket, self._emit)

@@ -30,6 +30,8 @@ VOICES = ("joe",)
 
 FIRST_PIECE_WORDS = 6  # of a request: the sooner it ends, the sooner something is heard
 PIECE_WORDS = 16  # 0.25 s of work on two cores; the most that who is more urgent waits for
+PIECE_CHARS = 160  # more than that many words usually have
+WORD_CHARS = 48  # more than any word has; of letters and digits that are spelled, 5 s of speech
 CLAUSE_AT_LEAST_WORDS = 3  # a shorter clause alone sounds like a list
 
 LEAD_MS = 15  # of silence before the first sound, so that its attack is whole
@@ -42,6 +44,7 @@ NOISE_WIDTH_SCALE = 0.8
 
 # A full stop after a short word may belong to an abbreviation.
 _CLAUSE_END = re.compile(r"(?:[,;:!?]|(?<=\w{4})\.)(?=\s)")
+_ENDLESS = re.compile(rf"\S{{{WORD_CHARS + 1}}}")
 
 
 class PiperSpeaker(OneShotStage[SpeakRequest, str, SpeechDelta]):
@@ -50,7 +53,8 @@ class PiperSpeaker(OneShotStage[SpeakRequest, str, SpeechDelta]):
     model: a Piper voice that is used instead of joe, with its configuration beside it (.json).
     The voice has one speaker, whatever name a request gives, and copies none: a request with a
     sample fails with `copying_unsupported`. The model draws its noise itself, where no seed
-    reaches: a request sounds a little different each time, and `Drawing` is not looked at.
+    reaches: a request sounds a little different each time. One with a seed, whichever, is spoken
+    without noise, and sounds the same each time; no more is looked at in `Drawing`.
     """
 
     def __init__(
@@ -76,8 +80,9 @@ class PiperSpeaker(OneShotStage[SpeakRequest, str, SpeechDelta]):
                 raise _copies_none()
             done = progress_of.setdefault(ticket, _Spoken())
             speed = float(np.clip(request.speed, *SPEED_RANGE))
+            is_varied = request.drawing.seed is None
             for piece in pieces(chunk, first=not done.heard):
-                whole, sounds = voice.speak(_pronounced(piece), speed, ticket)
+                whole, sounds = voice.speak(_pronounced(piece), speed, ticket, is_varied=is_varied)
                 samples = whole
                 if not done.heard:
                     samples = trim_lead(whole, voice.rate_hz)
@@ -121,17 +126,26 @@ class PiperVoice:
         self._durations_at = None if timed is None else names.index(timed[1])
 
     def speak(
-        self, words: Sequence[Pronounced], speed: float, ticket: Ticket | None = None
+        self,
+        words: Sequence[Pronounced],
+        speed: float,
+        ticket: Ticket | None = None,
+        *,
+        is_varied: bool = True,
     ) -> tuple[Samples, tuple[WordSound, ...]]:
         """float32 [n] at `rate_hz`, empty if there is nothing to say; and when each word sounds,
-        empty if the model does not tell. Raises Aborted in the middle of it if the ticket dies."""
+        empty if the model does not tell. Raises Aborted in the middle of it if the ticket dies.
+
+        is_varied: by chance, as a speaker never says a thing twice alike.
+        """
         if not words:
             return np.zeros(0, np.float32), ()
         spelling = spell(words, self._ids)
+        noise, width_noise = (NOISE_SCALE, NOISE_WIDTH_SCALE) if is_varied else (0.0, 0.0)
         inputs = {
             "input": np.array([spelling.ids], np.int64),
             "input_lengths": np.array([len(spelling.ids)], np.int64),
-            "scales": np.array([NOISE_SCALE, 1.0 / speed, NOISE_WIDTH_SCALE], np.float32),
+            "scales": np.array([noise, 1.0 / speed, width_noise], np.float32),
         }
         found = run(self._session, inputs, ticket)
         audio = found[0].ravel()
@@ -144,14 +158,15 @@ class PiperVoice:
 def pieces(chunk: str, *, first: bool) -> list[str]:
     """A chunk in pieces that are spoken one by one; joined they are the chunk.
 
-    Cut at ends of clauses, where the voice pauses anyway; in words only where a clause is too long.
+    Cut at ends of clauses, where the voice pauses anyway; between words only where a clause is too
+    long, and inside a word where it is longer than a piece.
     first: whether nothing was heard yet, and the first piece should be short.
     """
     found: list[str] = []
     rest = chunk
     while rest:
         most_words = FIRST_PIECE_WORDS if first and not found else PIECE_WORDS
-        end = _piece_end(rest, most_words)
+        end = _bounded(rest, _piece_end(rest[: 2 * PIECE_CHARS], most_words))
         found.append(rest[:end])
         rest = rest[end:]
     return found or [chunk]
@@ -178,6 +193,16 @@ def _pronounced(piece: str) -> tuple[Pronounced, ...]:
     said = spoken(piece)
     place_of = word_places(said, piece)
     return tuple(Pronounced(word.ipa, place_of[word.text_end]) for word in pronounce(said))
+
+
+def _bounded(text: str, end: int) -> int:
+    """The end of a piece, or of the last whole word in it that keeps it within `PIECE_CHARS`; and
+    inside of a word that is longer than `WORD_CHARS`."""
+    if end > PIECE_CHARS:
+        ends = [word.end() for word in re.finditer(r"\S+(?=\s)", text[: PIECE_CHARS + 1])]
+        end = ends[-1] if ends else PIECE_CHARS
+    endless = _ENDLESS.search(text, 0, end)
+    return end if endless is None else endless.start() + WORD_CHARS
 
 
 def _piece_end(text: str, most_words: int) -> int:

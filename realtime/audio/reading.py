@@ -140,12 +140,16 @@ def open_audio(file: BinaryIO) -> tuple[InputContainer, Any]:
     Blocking. Raises UnreadableAudio.
     """
     try:
-        container = av.open(file, "r", options=OPTIONS)
-    except (FFmpegError, ValueError) as error:
+        # Titles and the like are not looked at: they may have any encoding.
+        container = av.open(file, "r", options=OPTIONS, metadata_errors="replace")
+    except FFmpegError as error:
         raise UnreadableAudio(
             "It cannot be read as audio: it is of no known format, or truncated "
             f"({_reason(error)})."
         ) from error
+    except ValueError as error:
+        # What the library itself says of what it found is for programmers.
+        raise UnreadableAudio("It is damaged: its head cannot be read.") from error
     try:
         return container, _audio_stream(container)
     except BaseException:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from fastapi import APIRouter, Request
 from starlette.responses import JSONResponse
+from starlette.routing import BaseRoute, Match
 
 from realtime.http.answers import error_response
 
@@ -30,6 +31,8 @@ NOT_SUPPORTED = {
 }
 
 
+METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE")
+
 # Of addresses under /v1, for a base URL that lacks it.
 WITHOUT_VERSION = ("/audio/", "/models", "/realtime")
 
@@ -37,12 +40,25 @@ _SOCKET = (
     "This address is a WebSocket: connect to it with ws:// or wss://, with an OpenAI Realtime SDK "
     "for instance, or open this server's own page at /."
 )
+_SPEECH_SOCKET = (
+    "This address is a WebSocket: connect to it with ws:// or wss://. POST /v1/audio/speech speaks "
+    "a whole text without one."
+)
+# By path: what is told to whoever comes without a WebSocket.
+SOCKETS = {"/v1/realtime": _SOCKET, "/v1/audio/speech/stream": _SPEECH_SOCKET}
 
 
 def create_elsewhere_routes() -> APIRouter:
-    """404, for SDKs try again after 5xx; and 426 for whoever asks for the WebSocket without one."""
+    """404, for SDKs try again after 5xx; and 426 for whoever asks for a WebSocket without one."""
     router = APIRouter()
-    router.add_api_route("/v1/realtime", _upgrade, methods=["GET"], response_model=None)
+    for path, message in SOCKETS.items():
+        router.add_api_route(
+            path,
+            _upgrade(message),
+            methods=["GET"],
+            response_model=None,
+            include_in_schema=False,  # nothing that a program would ask for
+        )
     for path, message in NOT_SUPPORTED.items():
         router.add_api_route(path, _answer(message), methods=["POST"], response_model=None)
     return router
@@ -52,18 +68,45 @@ async def answer_stray(request: Request, error: Exception) -> JSONResponse:
     """What no route takes, in the shape that OpenAI's clients understand; for the application."""
     status = getattr(error, "status_code", 404)
     what = f"{request.method} {request.url.path[:100]!r}"
-    allowed: dict[str, str] = getattr(error, "headers", None) or {}
-    if "Allow" in allowed:
+    told: dict[str, str] = getattr(error, "headers", None) or {}
+    if "Allow" in told:
+        # The framework tells the methods of the first route alone.
+        taken = _methods(request, request.url.path)
+        allowed = {"Allow": ", ".join(taken) or told["Allow"]}
         message = f"{what} is not served; the address takes {allowed['Allow']}."
         return error_response(405, "method_not_allowed", message, allowed)
     message = f"{what} is nothing that this server has; /openapi.json lists what it serves."
-    if request.url.path.startswith(WITHOUT_VERSION):
-        message = f"{what} is nothing that this server has. Did you mean /v1{request.url.path}?"
+    meant = _meant(request)
+    if meant is not None:
+        message = f"{what} is nothing that this server has. Did you mean {meant}?"
     return error_response(status, "not_found", message)
 
 
-async def _upgrade(_request: Request) -> JSONResponse:
-    return error_response(426, "upgrade_required", _SOCKET, {"Upgrade": "websocket"})
+def _meant(request: Request) -> str | None:
+    """The address that a stray one was probably meant for."""
+    path = request.url.path
+    if path.startswith(WITHOUT_VERSION):
+        return f"/v1{path.rstrip('/')}"
+    shorter = path.rstrip("/")
+    return shorter if shorter != path and _methods(request, shorter) else None
+
+
+def _methods(request: Request, path: str) -> list[str]:
+    """Which methods some route takes at this path."""
+    routes: list[BaseRoute] = request.app.routes
+
+    def is_taken(method: str) -> bool:
+        scope = {**request.scope, "path": path, "method": method}
+        return any(route.matches(scope)[0] is Match.FULL for route in routes)
+
+    return [method for method in METHODS if is_taken(method)]
+
+
+def _upgrade(message: str):
+    async def answer(_request: Request) -> JSONResponse:
+        return error_response(426, "upgrade_required", message, {"Upgrade": "websocket"})
+
+    return answer
 
 
 def _answer(message: str):

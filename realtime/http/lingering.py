@@ -13,7 +13,7 @@ from starlette.responses import Response
 from starlette.types import Message, Receive, Scope, Send
 
 LINGER_S = 2.0  # a round trip to anywhere, and a slow client's time to look
-LINGER_BYTES = 64 * 2**20  # what fast clients send meanwhile; some read only when all is sent
+LINGER_BYTES = 512 * 2**20  # of clients of this machine, which read only when all is sent
 
 
 def refusal_with(headers: dict[str, str], response: Response) -> Response:

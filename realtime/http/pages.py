@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path, PurePath
+from urllib.parse import SplitResult, urlsplit
 
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
@@ -52,6 +53,11 @@ class Pages(StaticFiles):
             if error.status_code == 401:
                 raise HTTPException(404) from error
             raise
+        if "location" in response.headers:
+            # Of a folder without its slash: on this server, whatever host the request named.
+            there = urlsplit(response.headers["location"])
+            local = SplitResult("", "", "/" + there.path.lstrip("/"), there.query, "")
+            response.headers["location"] = local.geturl()
         response.headers.update(PAGE_HEADERS)
         media_type = MEDIA_TYPES.get(PurePath(getattr(response, "path", "")).suffix)
         if media_type is not None:

@@ -118,6 +118,7 @@ GAUGES: dict[str, str] = {
     "sessions_parked": "Those of them that wait for a lost client.",
     "sessions_limit": "Conversations that may live at once.",
     "conversation_requests": "Requests to stages that conversations have open.",
+    "audio_requests": "Requests and sockets under /v1/audio that are being served.",
     "tasks": "Tasks of the event loop.",
 }
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import Callable
 
 from pipelines.ports import Cascade
 from realtime.observe.figures import server_families
@@ -16,15 +17,21 @@ from realtime.runtime.stage_figures import stage_families
 
 
 class ServerFigures:
-    """lag: of the event loop, as of late."""
+    """lag: of the event loop, as of late. audio_requests: those under /v1/audio in work."""
 
     def __init__(
-        self, registry: Registry, cascade: Cascade, metrics: Metrics, lag: RecentLag
+        self,
+        registry: Registry,
+        cascade: Cascade,
+        metrics: Metrics,
+        lag: RecentLag,
+        audio_requests: Callable[[], int],
     ) -> None:
         self._registry = registry
         self._cascade = cascade
         self._metrics = metrics
         self._lag = lag
+        self._audio_requests = audio_requests
         self._started_at_s = time.time()
 
     def live(self) -> dict[str, object]:
@@ -33,6 +40,7 @@ class ServerFigures:
             "sessions": self._registry.count,
             "parked": self._registry.parked,
             "requests": self._registry.open_requests,
+            "audio_requests": self._audio_requests(),
             "stages": self._cascade.active,
             "tasks": len(asyncio.all_tasks()),
             "loop_lag_ms": self._lag.view(),
@@ -48,6 +56,7 @@ class ServerFigures:
             "sessions_parked": self._registry.parked,
             "sessions_limit": self._registry.limit,
             "conversation_requests": self._registry.open_requests,
+            "audio_requests": self._audio_requests(),
             "tasks": len(asyncio.all_tasks()),
         }
         of_server = server_families(self._metrics, gauges)

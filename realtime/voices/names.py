@@ -27,6 +27,7 @@ OPENAI_VOICES = frozenset(
         "verse",
     }
 )
+DEFAULT_VOICE = "default"  # likewise what programs written for other servers send
 
 
 class VoiceRefused(ValueError):
@@ -69,4 +70,10 @@ def check_name(name: str) -> None:
             "name",
             "voice_name_taken",
             f"Invalid 'name': '{name}' is one of OpenAI's voices; choose another name.",
+        )
+    if name.casefold() == DEFAULT_VOICE:
+        raise VoiceRefused(
+            "name",
+            "voice_name_taken",
+            f"Invalid 'name': '{name}' stands for the server's first voice; choose another name.",
         )

@@ -14,6 +14,7 @@ from av.audio.resampler import AudioResampler
 from av.error import FFmpegError
 
 from realtime.audio.reading import UnreadableAudio, open_audio
+from realtime.audio.truncation import is_cut_wave
 from realtime.voices.names import VoiceRefused
 
 FIELD = "audio_sample"
@@ -65,6 +66,10 @@ def _decode(data: bytes) -> tuple[Samples, int]:
     """[channels, n] and a rate in Hz. soundfile reads most, PyAV whatever else there is."""
     if not data:
         raise _refused("it is empty")
+    if is_cut_wave(io.BytesIO(data)):
+        raise _refused(
+            "it is truncated: its header tells of more audio than there is; send it whole"
+        )
     try:
         return _decode_by_soundfile(data)
     except soundfile.LibsndfileError:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import logging
 import os
+import re
 import secrets
 import sqlite3
 import threading
@@ -33,6 +34,10 @@ MOST_CACHED = 32  # recordings in memory, 1.5 MB each
 RECORDS_FILE = "voices.sqlite3"
 UNFINISHED_SUFFIX = ".unfinished"  # of files that are being written
 VERSION_BYTES = 16  # no two recordings ever share one by chance
+# The folder may hold files that are the operator's: whatever else is in it is left alone.
+_OWN_FILE = re.compile(
+    rf"(?P<version>[0-9a-f]{{{2 * VERSION_BYTES}}})\.wav(?P<rest>{re.escape(UNFINISHED_SUFFIX)})?"
+)
 _DENIALS = frozenset({"false", "no", "none", "null", "off", "0"})
 
 
@@ -150,8 +155,8 @@ class VoiceShelf:
             with self._records.writing() as writing:  # nobody else writes files meanwhile
                 known = writing.versions()
                 for path in self._folder.iterdir():
-                    is_orphan = path.suffix == ".wav" and path.stem not in known
-                    if is_orphan or path.suffix == UNFINISHED_SUFFIX:
+                    own = _OWN_FILE.fullmatch(path.name)
+                    if own and (own["rest"] or own["version"] not in known) and path.is_file():
                         path.unlink(missing_ok=True)
             self._is_swept = True
 

@@ -13,13 +13,13 @@ from realtime.http.speech.refusal import refuse_problem
 from realtime.http.speech.schema import SpeechBody, SpeechFields, conflict
 from realtime.http.speech.sources import Sources
 from realtime.protocol.problems import excerpt, listing
-from realtime.voices.names import OPENAI_VOICES, find_name
+from realtime.voices.names import DEFAULT_VOICE, OPENAI_VOICES, find_name
 
 DEFAULT_FORMAT = "mp3"
 # They tell their length at their start, and some programs cannot read one that does not.
 WHOLE_FORMATS = frozenset({"wav", "flac"})
 # What programs written for other servers ask for: they get the default voice, without a change.
-USUAL_VOICES = OPENAI_VOICES | {"default"}
+USUAL_VOICES = OPENAI_VOICES | {DEFAULT_VOICE}
 MAX_NAMES_TOLD = 50  # in the message about an unknown voice
 
 

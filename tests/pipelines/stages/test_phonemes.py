@@ -11,7 +11,9 @@ from pipelines.stages.phonemes import phonemes
 from pipelines.stages.tts_piper import (
     FIRST_PIECE_WORDS,
     LEAD_MS,
+    PIECE_CHARS,
     PIECE_WORDS,
+    WORD_CHARS,
     pieces,
     trim_lead,
 )
@@ -65,7 +67,18 @@ def test_pieces_joined_are_the_chunk(text: str, first: bool) -> None:
     found = pieces(text, first=first)
     assert "".join(found) == text
     assert all(len(piece.split()) <= PIECE_WORDS for piece in found)
+    assert all(len(piece) <= PIECE_CHARS for piece in found)
     assert FIRST_PIECE_WORDS < PIECE_WORDS
+
+
+def test_long_words_make_short_pieces() -> None:
+    """Whoever is more urgent waits for the end of a piece, however a text is written."""
+    words = ["antidisestablishmentarianism"] * 16
+    found = pieces(" ".join(words), first=False)
+    assert [len(piece.split()) for piece in found] == [5, 5, 5, 1]
+    assert " ".join(found).split() == words
+    endless = pieces("And " + "a" * WORD_CHARS * 4, first=True)
+    assert [len(piece.strip()) for piece in endless] == [3, *[WORD_CHARS] * 4]
 
 
 def test_the_lead_is_trimmed_to_its_length() -> None:

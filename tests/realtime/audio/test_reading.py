@@ -37,6 +37,20 @@ def test_every_container_is_read(kind: str) -> None:
     assert float(np.sqrt(np.mean(audio**2))) == pytest.approx(0.1 / np.sqrt(2), rel=0.1)
 
 
+def test_a_title_of_any_encoding_hinders_nothing() -> None:
+    data = encoded(hum(1.0), "matroska")
+    assert data.count(b"Lavf") > 0
+    assert len(read(data.replace(b"Lavf", b"\xff\xfe\xe9f"))) > 0
+
+
+def test_a_head_that_makes_no_sense_is_told_in_words(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object, **__: object) -> None:
+        b"\xff".decode()
+
+    monkeypatch.setattr("av.open", fail)
+    assert refusal(b"x") == "It is damaged: its head cannot be read."
+
+
 def test_pieces_are_small() -> None:
     pieces = list(SoundFile(io.BytesIO(encoded(hum(60.0), "mp3"))))
     assert max(map(len, pieces)) < 2 * PIECE_SAMPLES

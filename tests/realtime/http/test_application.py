@@ -84,8 +84,17 @@ def test_the_server_answers_while_its_models_load() -> None:
         tasks, lag_ms, load = body.pop("tasks"), body.pop("loop_lag_ms"), body.pop("load")
         assert (status, body) == (
             200,
-            {"status": "ready", "sessions": 0, "parked": 0, "requests": 0, "stages": 0},
+            {
+                "status": "ready",
+                "sessions": 0,
+                "parked": 0,
+                "requests": 0,
+                "audio_requests": 0,
+                "stages": 0,
+            },
         )
+        with app.visits.enter():
+            assert (await health(app))[1]["audio_requests"] == 1
         assert tasks > 0 and set(lag_ms) == {"p50", "p99", "max"}
         idle = {"active": 0, "aborts": 0, "last_abort_ms": 0.0, "worst_abort_ms": 0.0}
         assert load == dict.fromkeys(

@@ -109,6 +109,13 @@ def test_no_folder_is_listed_and_a_deleted_file_is_gone(web: Path) -> None:
     assert status(web, "/page/") == 404
 
 
+def test_a_folder_without_its_slash_is_on_this_server(web: Path) -> None:
+    (web / "guide").mkdir()
+    (web / "guide/index.html").write_text("guide", encoding="utf-8")
+    answer = ask(web, "/guide?page=2", {"Host": "elsewhere"})
+    assert (answer.status_code, answer.headers["location"]) == (307, "/guide/?page=2")
+
+
 def test_a_way_out_of_the_folder_is_none(web: Path) -> None:
     (web / "out.js").symlink_to(web.parent / "secret.js")
     assert status(web, "/out.js") == 404

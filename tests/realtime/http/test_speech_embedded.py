@@ -87,3 +87,17 @@ def test_every_format_is_as_long_as_what_was_said() -> None:
                 assert seen_s == pytest.approx(said_s, abs=CODEC_FRAME_S), (format, stream)
 
     on_server(ask, House(cascade))
+
+
+def test_with_a_seed_the_same_text_sounds_the_same_however_it_is_sent() -> None:
+    async def ask(server: SpeechServer) -> list[bytes]:
+        body = {"input": SENTENCE, "response_format": "pcm"}
+        answers = [
+            await server.speak(**body, seed=5, stream=False),
+            await server.speak(**body, seed=5, stream=True),
+            await server.speak(**body),
+        ]
+        return [answer.content for answer in answers]
+
+    whole, streamed, by_chance = on_server(ask, House(WatchedCascade()))
+    assert whole == streamed != by_chance

@@ -10,7 +10,6 @@ import httpx
 import pytest
 
 from realtime.http import bodies, lingering
-from realtime.http.lingering import LINGER_BYTES
 from realtime.http.readiness import Phase
 from realtime.http.reception import Refused
 from realtime.http.voices.index import VoiceIndex
@@ -208,7 +207,8 @@ def test_the_other_routes_find_uploaded_voices(desk: Desk, tmp_path: Path) -> No
         assert caught.value.response.status_code == 503
 
 
-def test_an_announced_gigabyte_is_not_kept(desk: Desk) -> None:
+def test_an_announced_gigabyte_is_not_kept(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lingering, "LINGER_BYTES", 64 * MIB)
     sent = 0
 
     async def body() -> AsyncIterator[bytes]:
@@ -224,11 +224,14 @@ def test_an_announced_gigabyte_is_not_kept(desk: Desk) -> None:
     answer = desk.ask("POST", content=body(), headers=headers)
     assert fault(answer) == (413, "request_too_large", "audio_sample")
     assert answer.headers["connection"] == "close"
-    assert sent <= LINGER_BYTES // MIB
+    assert sent <= 64
 
 
-def test_an_endless_upload_is_refused_over_a_real_socket(desk: Desk) -> None:
+def test_an_endless_upload_is_refused_over_a_real_socket(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A client that announces no length gets its answer although it has not sent everything."""
+    monkeypatch.setattr(lingering, "LINGER_BYTES", 64 * MIB)
     head = form(end="", file=b"")[:-2]
     taken = 0
 
@@ -247,7 +250,7 @@ def test_an_endless_upload_is_refused_over_a_real_socket(desk: Desk) -> None:
 
     answer = asyncio.run(run())
     assert fault(answer) == (413, "request_too_large", "audio_sample")
-    read = 24 + LINGER_BYTES // MIB
+    read = 24 + 64
     assert 24 <= taken < 2 * read  # beside it, what was on its way when the server had enough
 
 

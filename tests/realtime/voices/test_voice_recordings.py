@@ -90,7 +90,7 @@ def with_nan() -> bytes:
         (b"", "it is empty"),
         (b"This is a text, and no sound at all. " * 100, "no known format"),
         (b"\x89PNG\r\n\x1a\n" + bytes(5000), "no audio in it|no known format"),
-        (recording()[:30], "no known format|encoding"),
+        (recording()[:30], "it is truncated"),
         (recording(0.1), "0.10 s"),
         (recording(0.99), "0.99 s"),
         (sound_file(tone(30.1, 8000), 8000), "longer than 30 s"),
@@ -103,6 +103,7 @@ def with_nan() -> bytes:
         (sound_file(tone(2.0, 4000), 4000), "rate is 4000 Hz"),
         (sound_file(np.zeros((24_000, 12), np.float32)), "12 channels"),
         (bytes(LARGEST_BYTES + 1), "larger than 24 MiB"),
+        (recording(5.0)[:60_000], "it is truncated"),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
@@ -110,12 +111,6 @@ def test_what_is_no_recording_of_a_voice_is_refused(data: bytes, why: str) -> No
     with pytest.raises(VoiceRefused, match=why) as caught:
         read_recording(data)
     assert (caught.value.field, caught.value.code) == ("audio_sample", "voice_sample_refused")
-
-
-def test_a_cut_file_counts_as_long_as_it_sounds() -> None:
-    """Half of a WAV file of 1.5 s holds less than a second."""
-    with pytest.raises(VoiceRefused, match=r"lasts 0\.7"):
-        read_recording(recording(1.5)[:36_000])
 
 
 @pytest.mark.parametrize(

@@ -72,6 +72,25 @@ def test_a_deleted_voice_is_gone_with_its_file(folder: Path) -> None:
     assert list(folder.glob("*.wav")) == []
 
 
+def test_files_of_others_are_left_alone(folder: Path) -> None:
+    """The folder may be one where an operator keeps recordings, too."""
+    own = ("0" * 32 + ".wav", "f" * 32 + ".wav.unfinished")
+    others = (
+        "ada.wav",
+        "A" * 32 + ".wav",
+        "0" * 31 + ".wav",
+        "mail.unfinished",
+        "x.wav.unfinished",
+    )
+    folder.mkdir(parents=True)
+    for name in own + others:
+        (folder / name).write_bytes(b"mine")
+    record = add(VoiceShelf(folder))
+    assert VoiceShelf(folder).find("anna") is not None
+    left = {path.name for path in folder.iterdir() if "sqlite3" not in path.name}
+    assert left == {record.file_name, *others}
+
+
 def test_two_servers_see_each_other_s_voices_at_once(folder: Path) -> None:
     one, two = VoiceShelf(folder), VoiceShelf(folder)
     assert two.find("anna") is None
@@ -143,8 +162,8 @@ def test_a_name_is_a_word(folder: Path, name: str) -> None:
     assert shelf.find(name) is None and shelf.get(name) is None and not shelf.delete(name)
 
 
-@pytest.mark.parametrize("name", sorted(OPENAI_VOICES)[:2] + ["Alloy"])
-def test_openai_s_names_stay_openai_s(folder: Path, name: str) -> None:
+@pytest.mark.parametrize("name", sorted(OPENAI_VOICES)[:2] + ["Alloy", "default", "DEFAULT"])
+def test_names_that_clients_send_unasked_are_no_voice_s(folder: Path, name: str) -> None:
     with pytest.raises(VoiceRefused) as caught:
         add(VoiceShelf(folder), name)
     assert caught.value.code == "voice_name_taken"
