@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import socket
+import subprocess
+import sys
 import wave
 from pathlib import Path
 
@@ -84,6 +87,20 @@ def test_the_key_of_the_environment_is_freed_from_the_line_end_of_its_file(
     monkeypatch.setenv("PARLEY_KEY", " \n")
     assert main(["serve"]) == main(["talk", "--text", "hello"]) == 0
     assert (served[1].server.keys, talked[1].key) == ((), None)
+
+
+def test_numpy_is_loaded_after_its_threads_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    loaded = "import sys, realtime.cli; sys.exit('numpy' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", loaded], check=False).returncode == 0
+    monkeypatch.delenv("OPENBLAS_NUM_THREADS", raising=False)
+    threads: list[str | None] = []
+    monkeypatch.setattr(
+        serve, "serve", lambda _: threads.append(os.environ.get("OPENBLAS_NUM_THREADS")) or 0
+    )
+    assert main(["serve"]) == 0
+    monkeypatch.setenv("OPENBLAS_NUM_THREADS", "4")
+    assert main(["serve"]) == 0
+    assert threads == ["1", "4"]
 
 
 def test_a_strange_host_is_named(capsys: pytest.CaptureFixture[str]) -> None:
