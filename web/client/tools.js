@@ -1,5 +1,8 @@
 // Function calls: the page's own functions are called, and answered with what they give.
 
+// More than a language model reads at once; the server closes the socket of a message of 32 MiB, and
+// refuses items long before.
+const MOST_OUTPUT_BYTES = 256 * 1024;
 const UNKNOWN_OUTCOME =
   'The result of this call is not known: the page was loaded anew before it was there.';
 
@@ -7,7 +10,8 @@ const UNKNOWN_OUTCOME =
  * @typedef {object} Tool
  * @property {string} description for the language model
  * @property {object} parameters JSON schema of the arguments
- * @property {(args: object) => any} call may return a promise; what it throws is told to the model
+ * @property {(args: object) => any} may return a promise; what
+ *     it throws is told to the model, as is that its result is longer than 256 KiB
  */
 
 /** Runs the calls of tools that it knows and leaves all others to the page. */
@@ -109,7 +113,7 @@ export class Tools {
     let status = 'done';
     try {
       const tool = this.#tools.get(item.call.name);
-      output = textOf(await tool.call(JSON.parse(item.call.arguments || '{}')));
+      output = boundedText(await tool.call(JSON.parse(item.call.arguments || '{}')));
     } catch (error) {
       status = 'failed';
       output = `Error: ${error?.message ?? error}`;
@@ -149,6 +153,15 @@ export class Tools {
   }
 }
 
-function textOf(result) {
-  return typeof result === 'string' ? result : (JSON.stringify(result ?? null) ?? 'null');
+function boundedText(result) {
+  const text = typeof result === 'string' ? result : (JSON.stringify(result ?? null) ?? 'null');
+  // Counted as letters first: those that are too many need not be encoded.
+  const isLong = text.length > MOST_OUTPUT_BYTES;
+  if (isLong || new TextEncoder().encode(text).length > MOST_OUTPUT_BYTES) {
+    const limit = MOST_OUTPUT_BYTES / 1024;
+    throw new Error(
+      `the result is too long to be sent: ${text.length} characters, of at most ${limit} KiB. Ask for less of it.`,
+    );
+  }
+  return text;
 }

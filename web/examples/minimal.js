@@ -1,22 +1,21 @@
 import { Parley } from '../parley-client.js';
 
 const [talk, state, said] = ['talk', 'state', 'said'].map((id) => document.getElementById(id));
-let parley = null;
+let parley = null; // the conversation that runs
 
 talk.addEventListener('click', () => {
-  if (parley) return parley.close();
+  if (parley) return end(parley);
+  const mine = (parley = new Parley({ session: { instructions: 'Answer in one short sentence.' } }));
   talk.textContent = 'Stop';
-  parley = new Parley({ session: { instructions: 'Answer in one short sentence.' } });
-  parley.addEventListener('state', ({ detail }) => (state.textContent = detail.state));
-  parley.addEventListener('item', ({ target }) => {
-    said.textContent = target.items.map(({ role, text }) => `${role}: ${text}`).join('\n');
+  mine.addEventListener('state', ({ detail }) => parley === mine && (state.textContent = detail.state));
+  mine.addEventListener('item', () => {
+    said.textContent = mine.items.map(({ role, text }) => `${role}: ${text}`).join('\n');
   });
-  parley.addEventListener('closed', ({ detail }) => end(detail.message));
-  return parley.connect().catch((error) => end(error.message));
+  mine.addEventListener('closed', ({ detail }) => end(mine, detail.message));
+  return mine.connect().catch((error) => end(mine, error.message));
 });
 
-function end(message) {
-  parley = null;
-  talk.textContent = 'Talk';
-  state.textContent = message ?? '';
+function end(mine, message) {
+  if (parley === mine) [parley, talk.textContent, state.textContent] = [null, 'Talk', message ?? ''];
+  mine.close();
 }

@@ -29,7 +29,7 @@ const [talk, state, ask, question, problem, conversation] = [
 let parley = null; // the conversation that runs
 let opening = null; // its beginning
 
-talk.addEventListener('click', () => (parley ? parley.close() : start(true)));
+talk.addEventListener('click', () => (parley ? end(parley) : start(true)));
 
 ask.addEventListener('submit', async (event) => {
   event.preventDefault();
@@ -61,19 +61,27 @@ function start(microphone) {
   const mine = new Parley({ microphone, tools, session: { instructions: INSTRUCTIONS } });
   parley = mine;
   talk.textContent = 'Stop';
-  mine.addEventListener('state', ({ detail }) => (state.textContent = detail.state));
-  mine.addEventListener('item', ({ detail }) => show(detail.item));
-  mine.addEventListener('call', ({ detail }) => show(detail.item));
-  mine.addEventListener('itemremoved', ({ detail }) => lineOf(detail.id)?.remove());
-  mine.addEventListener('problem', ({ detail }) => tell(detail.message));
-  mine.addEventListener('closed', ({ detail }) => end(detail.message));
-  opening = mine.connect().catch((error) => end(error.message));
+  // What an earlier conversation still tells concerns nobody.
+  const on = (type, act) =>
+    mine.addEventListener(type, ({ detail }) => {
+      if (parley === mine) act(detail);
+    });
+  on('state', (detail) => (state.textContent = detail.state));
+  on('item', ({ item }) => show(item));
+  on('call', ({ item }) => show(item));
+  on('itemremoved', ({ id }) => lineOf(id)?.remove());
+  on('problem', ({ message }) => tell(message));
+  on('closed', ({ message }) => end(mine, message));
+  opening = mine.connect().catch((error) => end(mine, error.message));
 }
 
-function end(message) {
+function end(mine, message) {
+  if (parley !== mine) return;
   parley = null;
   talk.textContent = 'Talk';
+  state.textContent = '';
   if (message) tell(message);
+  mine.close();
 }
 
 function tell(message) {
