@@ -313,9 +313,12 @@ class StageError(Exception):
 
     code: a short machine-readable word (`llm_unreachable`, `asr_failed`, `stage_timeout`, ...).
     message: what is wrong, where, and what to do; shown to the user.
+    detail: what the server's log tells in its place, where that is nothing for users: addresses and
+        settings of the server, what other servers said.
     """
 
-    def __init__(self, code: str, message: str) -> None:
+    def __init__(self, code: str, message: str, detail: str | None = None) -> None:
         super().__init__(message)
         self.code = code
         self.message = message
+        self.detail = message if detail is None else detail

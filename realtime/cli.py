@@ -10,6 +10,7 @@ import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from pydantic import ValidationError
 
@@ -53,10 +54,24 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return INTERRUPTED
 
 
+class _Version(argparse.Action):
+    """Looked up only where it is asked for: that takes as long as the rest of the start."""
+
+    def __init__(self, option_strings: Sequence[str], dest: str, **options: Any) -> None:
+        super().__init__(option_strings, dest, nargs=0, default=argparse.SUPPRESS, **options)
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
+        from importlib.metadata import version
+
+        print(f"parley {version('parley')}")
+        parser.exit()
+
+
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="parley", description="A realtime voice-agent server and its tools."
     )
+    parser.add_argument("--version", action=_Version, help="print the version and end")
     verbs = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
     for verb in VERBS:
         inner = verbs.add_parser(verb.name, help=verb.summary, description=verb.summary)
@@ -136,14 +151,13 @@ def _add_talk(parser: argparse.ArgumentParser) -> None:
         "--text",
         help="type this instead of speaking, or before it: a sound file then waits for the reply",
     )
-    parser.add_argument("--url", help="the server (default: ws://127.0.0.1:8000/v1/realtime)")
     parser.add_argument("--out", type=Path, metavar="WAV", help="write what was heard to this file")
-    parser.add_argument("--key", help=f"a key of the server (default: ${KEY_VARIABLE})")
+    _add_server(parser)
 
 
 def _talk(options: argparse.Namespace) -> int:
+    from realtime.commands.addresses import DEFAULT_URL
     from realtime.commands.talk import TalkOptions, talk
-    from realtime.commands.wire_client import DEFAULT_URL
 
     if options.recording is None and not options.mic and options.text is None:
         raise CommandError("nothing to say: give a sound file, --mic or --text", USAGE)
@@ -178,7 +192,7 @@ def _add_say(parser: argparse.ArgumentParser) -> None:
         "--out",
         type=Path,
         metavar="FILE",
-        help="write to this file (.wav, .mp3, .opus, .aac, .flac, .pcm) instead of playing",
+        help="write to this file (.wav, .mp3, .opus, .ogg, .aac, .flac, .pcm) instead of playing",
     )
     parser.add_argument("--voice", help="a voice of the server (default: its first)")
     parser.add_argument("--speed", type=float, help="0.25 to 4 (default: 1)")
@@ -189,7 +203,7 @@ def _add_say(parser: argparse.ArgumentParser) -> None:
 
 
 def _say(options: argparse.Namespace) -> int:
-    from realtime.commands.http_client import DEFAULT_URL
+    from realtime.commands.addresses import DEFAULT_URL
     from realtime.commands.say import SayOptions, read_text, say
 
     return say(
@@ -220,7 +234,7 @@ def _add_transcribe(parser: argparse.ArgumentParser) -> None:
 
 
 def _transcribe(options: argparse.Namespace) -> int:
-    from realtime.commands.http_client import DEFAULT_URL
+    from realtime.commands.addresses import DEFAULT_URL
     from realtime.commands.transcribe import TranscribeOptions, transcribe
 
     return transcribe(

@@ -6,15 +6,15 @@ import numpy as np
 import soxr
 
 from pipelines.stages.tts_piper import PiperSpeaker
-from pipelines.types import SpeakRequest
+from pipelines.types import Drawing, SpeakRequest
 from realtime.commands.wire_client import WIRE_RATE_HZ, Pcm
 
 
 async def spoken(text: str) -> Pcm:
-    """int16 [n] at WIRE_RATE_HZ. The voice varies: without its noise it says a text alike."""
+    """int16 [n] at WIRE_RATE_HZ, alike each time: with a seed the voice speaks without chance."""
     speaker = PiperSpeaker()
     await speaker.start(lambda _: None)
-    stream = speaker.open(SpeakRequest("question", "joe"))
+    stream = speaker.open(SpeakRequest("question", "joe", drawing=Drawing(seed=1)))
     await stream.push(text)
     await stream.finish()
     pieces = [(piece.samples, piece.rate_hz) async for piece in stream]

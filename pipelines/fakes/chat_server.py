@@ -44,7 +44,12 @@ class ChatServer:
         self.connections += 1
         self.accepted += 1
         try:
-            while await self._read_request(reader):
+            while head := await self._read_head(reader):
+                if head.startswith("GET"):  # whether anybody is there, which is no request
+                    self.accepted -= 1
+                    await replies("404 Not Found")(writer)
+                    break
+                await self._read_body(reader, head)
                 number = min(len(self.bodies), len(self._behaviours)) - 1
                 await self._answer(self._behaviours[number], reader, writer)
                 if writer.is_closing():
@@ -55,11 +60,13 @@ class ChatServer:
             self.connections -= 1
             writer.close()
 
-    async def _read_request(self, reader: asyncio.StreamReader) -> bool:
+    async def _read_head(self, reader: asyncio.StreamReader) -> str | None:
         try:
-            head = (await reader.readuntil(b"\r\n\r\n")).decode()
+            return (await reader.readuntil(b"\r\n\r\n")).decode()
         except asyncio.IncompleteReadError:
-            return False
+            return None
+
+    async def _read_body(self, reader: asyncio.StreamReader, head: str) -> None:
         lengths = [
             int(line.partition(":")[2])
             for line in head.split("\r\n")
@@ -67,7 +74,6 @@ class ChatServer:
         ]
         self.heads.append(head)
         self.bodies.append(json.loads(await reader.readexactly(lengths[0])))
-        return True
 
     async def _answer(
         self, behaviour: Behaviour, reader: asyncio.StreamReader, writer: asyncio.StreamWriter

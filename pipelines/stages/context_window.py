@@ -67,11 +67,12 @@ def estimated_size(messages: Sequence[Message]) -> int:
     return sum(_size(message, estimated_tokens) for message in messages)
 
 
-def context_exceeded(what: str) -> StageError:
+def context_exceeded(what: str, detail: str | None = None) -> StageError:
     return StageError(
         "context_length_exceeded",
         f"The conversation does not fit into what the language model can read ({what}): delete "
         "items, shorten the instructions or the tools, or allow truncation.",
+        detail,
     )
 
 

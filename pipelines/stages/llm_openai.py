@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+import logging
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from contextlib import aclosing, suppress
 from dataclasses import replace
@@ -15,7 +16,6 @@ from pipelines.runtime.async_stage import AsyncStage
 from pipelines.runtime.ticket import Ticket
 from pipelines.stages.context_window import (
     ContextTooSmall,
-    context_exceeded,
     estimated_size,
     estimated_tokens,
     fit,
@@ -47,6 +47,8 @@ from pipelines.types import (
     demands_call,
 )
 
+log = logging.getLogger(__name__)
+
 CONTEXT_EXCEEDED = "context_length_exceeded"
 MOST_CUTS = 4  # of a conversation that is refused as too long
 ROOM_OF_REFUSED = 0.9  # of the size that was refused: the true limit is below it
@@ -69,8 +71,12 @@ class OpenAIWriter(AsyncStage[WriteRequest, WriteOutput]):
         self._room_tokens: int | None = None
 
     async def start(self, progress: Progress) -> None:
-        """Open the pool; the server may come up later. Raises StageError for a bad URL."""
+        """Open the pool; the server may come up later, of which the log is told. Raises StageError
+        for a bad URL."""
         self._client = ChatClient(self._options)
+        absence = await self._client.absence()
+        if absence is not None:
+            log.warning("%s Replies fail until then.", absence.detail)
         await super().start(progress)
         progress(f"{self.name}: {self._options.model} at {self._client.shown_url}")
 
@@ -270,5 +276,5 @@ def _read(client: ChatClient, answer: Answer, data: str) -> list[TextDelta | Too
         raise client.nonsense(str(nonsense)) from None
     except Refusal as refusal:
         if is_context_error(str(refusal)):
-            raise context_exceeded(str(refusal)) from None
+            raise client.too_long(str(refusal)) from None
         raise client.error("llm_server_error", f"reports an error: {refusal}") from None

@@ -31,6 +31,19 @@ CONNECTION_LIMIT = 512  # more replies at once than one server process can speak
 # Where users write the URL, for what is said to them.
 URL_SETTING = "the model's url (stages.writer.url or PARLEY_LLM_URL)"
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
+# What clients are told of each failure: nothing of where the model is, and of what was said there.
+TOLD = {
+    "llm_unreachable": "cannot be reached",
+    "llm_unauthorised": "does not let this server in",
+    "llm_not_found": "was not found",
+    "llm_rate_limited": "takes no more requests at present",
+    "llm_server_error": "has failed",
+    "llm_refused": "refused this request",
+    TOOLS_REFUSED: "does not take the session's tools as they are: change them, or leave them out",
+    "llm_nonsense": "gave an answer that cannot be read",
+    "llm_broke_off": "broke the reply off",
+    "llm_timeout": "did not answer in time",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +77,9 @@ class ChatClient:
             raise self._bad_url(str(error)) from None
         if url.scheme not in ("http", "https") or not url.host:
             raise self._bad_url("it needs http:// or https:// and a host")
-        self._url = url.copy_with(raw_path=url.raw_path.rstrip(b"/") + b"/chat/completions")
+        root = url.raw_path.rstrip(b"/")
+        self._url = url.copy_with(raw_path=root + b"/chat/completions")
+        self._models_url = url.copy_with(raw_path=root + b"/models")
         # What is shown to users must not carry a password.
         self.shown_url = str(self._url.copy_with(username="", password=""))
         key = options.api_key
@@ -77,6 +92,19 @@ class ChatClient:
 
     async def close(self) -> None:
         await self._client.aclose()
+
+    async def absence(self) -> StageError | None:
+        """What is wrong if nobody answers there at present. Any answer will do."""
+        try:
+            async with asyncio.timeout(self._options.connect_timeout_ms / 1000):
+                async with self._client.stream("GET", self._models_url):
+                    return None
+        except (httpx.ConnectError, httpx.ConnectTimeout) as error:
+            return self._unreachable(error)
+        except TimeoutError:
+            return self._silent()
+        except httpx.HTTPError:
+            return None
 
     async def events(self, body: Mapping[str, Any], deadline_s: float) -> AsyncGenerator[str]:
         """The data of each server-sent event. A request that fails early is tried once more."""
@@ -149,7 +177,7 @@ class ChatClient:
         said = error_text(text)
         status = response.status_code
         if status in CONTEXT_STATUSES and is_context_error(text):
-            return context_exceeded(said)
+            return self.too_long(said)
         said = f"answered {status}" + (f": {said}" if said else "")
         if has_tools and status in TOOL_STATUSES and is_tool_error(text):
             advice = (
@@ -183,9 +211,13 @@ class ChatClient:
             host = self._url.host
             what = f"cannot be reached: the host name {host} is unknown. Check {URL_SETTING}."
         elif isinstance(error, httpx.ConnectTimeout):
-            what = f"cannot be reached: it does not answer. Check {URL_SETTING} and the network."
+            return self._silent()
         else:
             what = f"cannot be reached ({error}). Check {URL_SETTING}, and that the server runs."
+        return self.error("llm_unreachable", what)
+
+    def _silent(self) -> StageError:
+        what = f"cannot be reached: it does not answer. Check {URL_SETTING} and the network."
         return self.error("llm_unreachable", what)
 
     def timeout(self, after_s: float, *, started: bool) -> StageError:
@@ -205,7 +237,14 @@ class ChatClient:
         return StageError("llm_misconfigured", f"{shown!r} is wrong as {URL_SETTING}: {what}.")
 
     def error(self, code: str, what: str) -> StageError:
-        return StageError(code, f"The language model at {self.shown_url} {what}")
+        told = f"The language model {TOLD[code]}. The server's log says why."
+        return StageError(code, told, self._detail(what))
+
+    def too_long(self, said: str) -> StageError:
+        return context_exceeded("so its server says", self._detail(f"finds this too long: {said}"))
+
+    def _detail(self, what: str) -> str:
+        return f"The language model at {self.shown_url} {what}"
 
 
 def _data(line: bytes) -> str | None:

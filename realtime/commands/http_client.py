@@ -7,13 +7,12 @@ import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
 from http import HTTPStatus
-from urllib.parse import urlsplit
 
 import httpx
 
+from realtime.commands.addresses import http_root
 from realtime.commands.errors import USAGE, CommandError
 
-DEFAULT_URL = "http://127.0.0.1:8000"
 CONNECT_TIMEOUT_S = 10.0
 WRITE_TIMEOUT_S = 60.0  # for a server that reads an upload no further
 MAX_ERROR_BYTES = 64 * 1024  # of an answer that is no success
@@ -77,11 +76,11 @@ class Server:
 
 @contextmanager
 def open_server(url: str, key: str | None, *, patience_s: float) -> Iterator[Server]:
-    """url: http or https, with or without /v1. patience_s: for the next bytes of an answer.
+    """url: as `http_root` takes it. patience_s: for the next bytes of an answer.
 
     Raises CommandError where it is no address.
     """
-    root, host = _root_of(url)
+    root, host = http_root(url)
     if key is not None and not key.isascii():
         raise CommandError("a key has ASCII characters alone: see --key and $PARLEY_KEY", USAGE)
     logging.getLogger("httpx").setLevel(logging.WARNING)  # a line per request, between the answers
@@ -92,18 +91,6 @@ def open_server(url: str, key: str | None, *, patience_s: float) -> Iterator[Ser
         headers=headers, timeout=timeout, trust_env=host not in LOCAL_HOSTS
     ) as client:
         yield Server(root, key, client)
-
-
-def _root_of(url: str) -> tuple[str, str]:
-    try:
-        parts = urlsplit(url)
-        _ = parts.port  # a number, or it raises
-    except ValueError:
-        parts = urlsplit("")
-    path = parts.path.rstrip("/").removesuffix("/v1")
-    if parts.scheme not in ("http", "https") or not parts.hostname or path:
-        raise CommandError(f"{url} is no address of a server; write it as {DEFAULT_URL}", USAGE)
-    return f"{parts.scheme}://{parts.netloc}", parts.hostname
 
 
 def _message_of(answer: httpx.Response) -> str:

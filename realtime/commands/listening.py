@@ -9,9 +9,10 @@ from realtime.commands.errors import USAGE, CommandError
 from realtime.settings import Server
 
 BACKLOG = 128  # connections that may wait while models load
-# How long the other end may leave what was sent to it unacknowledged, or unread: a client that has
-# stopped to read keeps nothing of the server after that. Connections inherit it.
-UNREAD_LIMIT_MS = 20_000
+# How long the other end may leave what was sent to it unacknowledged, or unread, before the system
+# resets the connection without a word. Longer than whoever writes waits and then says why (a paused
+# download two minutes): this is for what nobody writes to any more. Connections inherit it.
+UNREAD_LIMIT_MS = 150_000
 
 
 def require_keys(server: Server) -> None:

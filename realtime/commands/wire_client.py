@@ -14,21 +14,19 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from http import HTTPStatus
 from typing import Any
-from urllib.parse import urlsplit
 
 import numpy as np
 import numpy.typing as npt
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed, InvalidHandshake, InvalidStatus, InvalidURI
 
+from realtime.commands.addresses import realtime_url
 from realtime.commands.errors import USAGE, CommandError
 
 WIRE_RATE_HZ = 24_000  # audio/pcm of the protocol: 16-bit little-endian mono
 CHUNK_MS = 20  # what browsers and telephones send at a time
 OPEN_TIMEOUT_S = 10.0
-ENDPOINT_PATH = "/v1/realtime"
 WRONG_NAME_CODES = (62, 64)  # OpenSSL's X509_V_ERR_HOSTNAME_MISMATCH and _IP_ADDRESS_MISMATCH
-DEFAULT_URL = f"ws://127.0.0.1:8000{ENDPOINT_PATH}"
 
 Pcm = npt.NDArray[np.int16]
 
@@ -106,12 +104,13 @@ class WireClient:
 
 @asynccontextmanager
 async def open_client(url: str, key: str | None = None) -> AsyncIterator[WireClient]:
-    """Connect to `url`, a ws:// or wss:// address of the realtime endpoint.
+    """Connect to the server at `url`, which is as `realtime_url` takes it.
 
     Raises CommandError, whose message says what to do, when no conversation comes about.
     """
     headers = {"Authorization": f"Bearer {key}"} if key else {}
-    is_local = _host_of(url) in ("127.0.0.1", "localhost", "::1")
+    url, host = realtime_url(url)
+    is_local = host in ("127.0.0.1", "localhost", "::1")
     try:
         socket = await connect(
             url,
@@ -122,7 +121,7 @@ async def open_client(url: str, key: str | None = None) -> AsyncIterator[WireCli
             proxy=None if is_local else True,
         )
     except InvalidURI as error:
-        raise _no_address(url) from error
+        raise CommandError(f"{url} is no address of a server: {error}", USAGE) from error
     except InvalidStatus as error:
         raise CommandError(_refusal(url, error, key)) from error
     except InvalidHandshake as error:
@@ -135,23 +134,6 @@ async def open_client(url: str, key: str | None = None) -> AsyncIterator[WireCli
         ) from error
     async with socket:
         yield WireClient(socket)
-
-
-def _host_of(url: str) -> str | None:
-    """The host of an address that has one and a path. Raises CommandError."""
-    try:
-        parts = urlsplit(url)
-        _ = parts.port  # a number, or it raises
-    except ValueError as error:
-        raise _no_address(url) from error
-    if parts.scheme in ("ws", "wss") and parts.netloc and parts.path in ("", "/"):
-        whole = parts._replace(path=ENDPOINT_PATH).geturl()
-        raise CommandError(f"{url} lacks the path {ENDPOINT_PATH}; write it as {whole}", USAGE)
-    return parts.hostname
-
-
-def _no_address(url: str) -> CommandError:
-    return CommandError(f"{url} is no WebSocket address; write it as {DEFAULT_URL}", USAGE)
 
 
 def _distrust(url: str, error: ssl.SSLError) -> str:

@@ -75,7 +75,7 @@ class Registry:
     def refuse(self, refusal: ServerFull) -> ServerFull:
         """Count a refusal and tell the log of it; the same comes back, to be raised."""
         self._metrics.add(Count.SESSIONS_REFUSED, labels=(refusal.code,))
-        self._refusals.tell(refusal)
+        self._refusals.tell(refusal.code, str(refusal))
         return refusal
 
     def _refusal(self) -> ServerFull | None:

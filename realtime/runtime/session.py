@@ -30,8 +30,11 @@ log = logging.getLogger(__name__)
 CLOSE_GOING_AWAY = 1001
 CLOSE_CRASHED = 1011
 CLOSE_TRY_LATER = 1013
+# Of the codes for private use: a page that lost its conversation to another one must not come back
+# for it, and cannot know by 1001 alone.
+CLOSE_TAKEN_OVER = 4001
 
-TAKEN_OVER = Loss(CLOSE_GOING_AWAY, "The session goes on over another connection.", is_silent=True)
+TAKEN_OVER = Loss(CLOSE_TAKEN_OVER, "The session goes on over another connection.", is_silent=True)
 
 
 class SessionRuntime:

@@ -339,7 +339,7 @@ class Works:
         """The code and the message of a failure, for the machine."""
         self._metrics.add(Count.WORK_FAILED)
         if isinstance(error, StageError):
-            log.warning("%s failed: %s: %s", what, error.code, error.message)
+            log.warning("%s failed: %s: %s", what, error.code, error.detail)
             return error.code, error.message
         if isinstance(error, TimeoutError):
             log.warning("%s did not answer in time", what)

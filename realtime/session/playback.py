@@ -147,6 +147,17 @@ class Playback:
             if kept:
                 track.spans.append((start_ms, kept))
 
+    def cut(self, track: Track, cut_ms: int, now_ms: float) -> None:
+        """The client has dropped all of an item from `cut_ms` on: it plays that much less."""
+        waits_ms = sum(
+            max(0.0, start_ms + samples * 1000 / track.rate_hz - max(start_ms, now_ms))
+            for start_ms, samples in track.spans
+        )
+        if track.cut_ms is None and track.stopped_at_ms is None:
+            left_ms = max(0.0, cut_ms - track.heard_ms(now_ms))
+            self.end_ms = max(now_ms, self.end_ms - max(0.0, waits_ms - left_ms))
+        track.cut_ms = cut_ms
+
     def stop(self, now_ms: float) -> None:
         """The listener hears nothing more of what was sent so far."""
         for track in self._tracks.values():

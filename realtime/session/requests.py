@@ -204,7 +204,8 @@ def truncate_item(ctx: Context, event: ClientItemTruncate) -> bool:
             "audio_end_ms",
         )
         return False
-    audio_ms = track.cut_ms = min(event.audio_end_ms, int(limit_ms))
+    audio_ms = min(event.audio_end_ms, int(limit_ms))
+    ctx.playback.cut(track, audio_ms, ctx.now_ms)
     ctx.conversation.update(ctx.cut_item(item))
     ctx.emit(TrimItemAudio(item.id, audio_ms))
     ctx.tell(ItemTruncated(item.id, index, event.audio_end_ms))

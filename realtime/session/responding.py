@@ -107,10 +107,12 @@ def cancel_response(
 
 def stop_if_truncated(event: ClientItemTruncate, speaking: SpeakingRegion) -> None:
     """A listener who cuts the reply that is being said wants no more of it."""
-    response = speaking.response
+    ctx, response = speaking.ctx, speaking.response
     if response is not None and not response.is_done and response.message_item_id == event.item_id:
-        speaking.ctx.cut_off = CutOff(response.id, speaking.ctx.now_ms)
+        ctx.cut_off = CutOff(response.id, ctx.now_ms)
         speaking.fire(Say.CANCEL)
+    elif ctx.deadlines.armed(Due.PLAYBACK_END):
+        ctx.deadlines.arm(Due.PLAYBACK_END, ctx.playback.end_ms)  # sooner, by what was cut away
 
 
 def watch_for_idleness(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Protocol
 
 from fastapi import APIRouter
@@ -10,7 +11,7 @@ from starlette.websockets import WebSocket, WebSocketDisconnect
 from realtime.http.answers import UNAUTHORISED_HEADERS, error_response
 from realtime.protocol.encode import Encoder
 from realtime.runtime.parking import Parking, SessionOver
-from realtime.runtime.refusals import ServerFull
+from realtime.runtime.refusals import RefusalLog, ServerFull
 from realtime.runtime.transport import Transport, TransportClosed
 from realtime.session.notices import ErrorRaised
 from realtime.transports.handshake import Admission, Door, Refusal
@@ -56,6 +57,7 @@ class Reception(Protocol):
 def create_realtime_route(door: Door, reception: Reception) -> APIRouter:
     """The route of the WebSocket endpoint, and the answer to WebSockets everywhere else."""
     router = APIRouter()
+    welcome = _Welcome(reception, RefusalLog(time.monotonic))
 
     @router.websocket(PATH)
     async def realtime(socket: WebSocket) -> None:
@@ -63,7 +65,7 @@ def create_realtime_route(door: Door, reception: Reception) -> APIRouter:
             socket.headers, socket.scope.get("subprotocols", []), socket.query_params
         )
         try:
-            await _welcome(socket, admission, reception)
+            await welcome.receive(socket, admission)
         except (WebSocketDisconnect, TransportClosed):
             return  # the client left before the conversation began
 
@@ -72,71 +74,84 @@ def create_realtime_route(door: Door, reception: Reception) -> APIRouter:
         shown = socket.url.path[:MAX_SHOWN_CHARACTERS]
         why = f"There is no WebSocket at {shown}: open conversations at {PATH}."
         try:
-            await socket.send_denial_response(error_response(404, "not_found", why))
+            await welcome.refuse(socket, Refusal(404, "not_found", why))
         except WebSocketDisconnect:
             return
 
     return router
 
 
-async def _welcome(socket: WebSocket, admission: Admission | Refusal, reception: Reception) -> None:
-    if isinstance(admission, Refusal):
-        headers = UNAUTHORISED_HEADERS if admission.status == 401 else None
-        refusal = error_response(
-            admission.status, admission.code, admission.message, headers, admission.param
-        )
-        await socket.send_denial_response(refusal)
-        return
-    reason = reception.refusal()
-    if reason is not None:
-        await socket.send_denial_response(error_response(503, "not_ready", reason))
-        return
-    if admission.token is not None:
-        await _welcome_back(socket, admission, admission.token, reception.parking)
-        return
-    await socket.accept(admission.subprotocol)
-    transport = WebSocketTransport(socket)
-    if admission.wants_beta:
-        await _send_away(transport, BETA_DISABLED, CLOSE_MISTAKEN)
-        return
-    if admission.has_stray_model:
-        await _send_away(transport, STRAY_MODEL, CLOSE_MISTAKEN)
-        return
-    try:
-        await reception.converse(transport, admission)
-    except ServerFull as full:
-        # After the upgrade, for a browser shows its page no answer before it.
-        error = ErrorRaised("server_error", full.code, str(full))
-        await _send_away(transport, error, CLOSE_TRY_LATER)
+class _Welcome:
+    """What becomes of a client that knocks. Whoever is turned away stands in the log."""
 
+    def __init__(self, reception: Reception, refusals: RefusalLog) -> None:
+        self._reception = reception
+        self._refusals = refusals
 
-async def _welcome_back(
-    socket: WebSocket, admission: Admission, token: str, parking: Parking
-) -> None:
-    """Go on with the session of this token. Two clients that show the same one: the first has it.
-
-    The dialect and the model were settled when the session began.
-    """
-    try:
-        claim = parking.claim(token)
-    except SessionOver as over:
-        await socket.send_denial_response(
-            error_response(404, SESSION_NOT_FOUND, str(over), param="resume")
-        )
-        return
-    try:
+    async def receive(self, socket: WebSocket, admission: Admission | Refusal) -> None:
+        if isinstance(admission, Refusal):
+            await self.refuse(socket, admission)
+            return
+        reason = self._reception.refusal()
+        if reason is not None:
+            await self.refuse(socket, Refusal(503, "not_ready", reason))
+            return
+        if admission.token is not None:
+            await self._resume(socket, admission, admission.token)
+            return
         await socket.accept(admission.subprotocol)
-    except (WebSocketDisconnect, OSError):
-        parking.give_back(claim)
-        raise
-    transport = WebSocketTransport(socket)
-    try:
-        await claim.session.attach(transport, admission.wants_details)
-    except SessionOver as over:  # in this very moment
-        error = ErrorRaised("invalid_request_error", SESSION_NOT_FOUND, str(over), "resume")
-        await _send_away(transport, error, CLOSE_MISTAKEN)
+        transport = WebSocketTransport(socket)
+        if admission.wants_beta:
+            await self._send_away(transport, BETA_DISABLED)
+            return
+        if admission.has_stray_model:
+            await self._send_away(transport, STRAY_MODEL)
+            return
+        try:
+            await self._reception.converse(transport, admission)
+        except ServerFull as full:  # of which the log knows
+            # After the upgrade, for a browser shows its page no answer before it.
+            error = ErrorRaised("server_error", full.code, str(full))
+            await _say_goodbye(transport, error, CLOSE_TRY_LATER)
+
+    async def refuse(self, socket: WebSocket, refusal: Refusal) -> None:
+        """Before the upgrade. Raises WebSocketDisconnect."""
+        self._refusals.tell(refusal.code, refusal.message)
+        headers = UNAUTHORISED_HEADERS if refusal.status == 401 else None
+        answer = error_response(
+            refusal.status, refusal.code, refusal.message, headers, refusal.param
+        )
+        await socket.send_denial_response(answer)
+
+    async def _send_away(self, transport: Transport, error: ErrorRaised) -> None:
+        """After the upgrade."""
+        self._refusals.tell(error.code or error.type, error.message)
+        await _say_goodbye(transport, error, CLOSE_MISTAKEN)
+
+    async def _resume(self, socket: WebSocket, admission: Admission, token: str) -> None:
+        """Go on with the session of this token. Two clients that show the same: the first has it.
+
+        The dialect and the model were settled when the session began.
+        """
+        parking = self._reception.parking
+        try:
+            claim = parking.claim(token)
+        except SessionOver as over:
+            await self.refuse(socket, Refusal(404, SESSION_NOT_FOUND, str(over), "resume"))
+            return
+        try:
+            await socket.accept(admission.subprotocol)
+        except (WebSocketDisconnect, OSError):
+            parking.give_back(claim)
+            raise
+        transport = WebSocketTransport(socket)
+        try:
+            await claim.session.attach(transport, admission.wants_details)
+        except SessionOver as over:  # in this very moment
+            error = ErrorRaised("invalid_request_error", SESSION_NOT_FOUND, str(over), "resume")
+            await self._send_away(transport, error)
 
 
-async def _send_away(transport: Transport, error: ErrorRaised, code: int) -> None:
+async def _say_goodbye(transport: Transport, error: ErrorRaised, code: int) -> None:
     await transport.send(Encoder().encode(error))
     await transport.close(code, error.message)

@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 import yaml
 
-from pipelines.stages import tts_piper
 from tests.browser.chromium import find_chromium
 from tests.browser.stage import Stage, Visit, open_stage
 from tests.browser.talk import Talk
@@ -81,9 +80,7 @@ def say_lines() -> Iterator[Callable[[str], Pcm]]:
     """The embedded voice, alike each time, as int16 at the wire's rate; each line is made once."""
     lines: dict[str, Pcm] = {}
     # A thread of its own: Playwright's event loop runs in the test's.
-    with pytest.MonkeyPatch.context() as patch, ThreadPoolExecutor(1) as thread:
-        patch.setattr(tts_piper, "NOISE_SCALE", 0.0)
-        patch.setattr(tts_piper, "NOISE_WIDTH_SCALE", 0.0)
+    with ThreadPoolExecutor(1) as thread:
 
         def say(text: str) -> Pcm:
             if text not in lines:

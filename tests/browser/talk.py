@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import base64
+import time
 from typing import Any
 
 from playwright.sync_api import Locator
 
 from tests.browser.sound import RATE_HZ, Recording, read_recording
 from tests.browser.stage import PATIENCE_MS, Visit
+from tests.browser.wire import POLL_MS
 from tests.spoken import Pcm
 
 READ_RECORDING = """async () => {
@@ -53,6 +55,13 @@ class Talk:
         """Until the page shows one of these states."""
         wanted = ", ".join(f'#state[data-state="{state}"]' for state in states)
         self.page.locator(wanted).wait_for()
+
+    def wait_closed(self) -> None:
+        """Until none of the page's sockets is open."""
+        deadline = time.monotonic() + PATIENCE_MS / 1000
+        while not all(socket.is_closed() for socket in self.wire.sockets):
+            assert time.monotonic() < deadline, "a conversation goes on"
+            self.page.wait_for_timeout(POLL_MS)
 
     def say_aloud(self, pcm: Pcm) -> None:
         """Begins to speak into the fed microphone; it ends by itself."""

@@ -102,6 +102,78 @@ def test_a_muted_microphone_is_silent_until_it_is_held_open(
     assert audible_ms(page.recording().microphone) > 100
 
 
+def test_muted_the_space_bar_talks_from_a_button_too(talk: OpenTalk, scripted_url: str) -> None:
+    page = started(talk, scripted_url)
+    keys, words = page.page.keyboard, page.page.locator("#state-words")
+    pressed = page.page.locator('#mute[aria-pressed="true"]')
+    assert words.inner_text() == "Listening"
+    page.page.locator("#mute").focus()
+    keys.press("Space")  # not muted: the button's own
+    pressed.wait_for()
+    assert words.inner_text() == "Muted"
+    for button in ("#mute", "#talk"):
+        page.page.locator(button).focus()
+        page.page.locator(".on-button").wait_for()  # the hint tells the tap from the hold
+        keys.down("Space")
+        page.wait_that("() => !parley.isMuted")
+        page.page.locator("#hold-to-talk .when-held").wait_for()
+        assert words.inner_text() == "Listening"
+        keys.up("Space")
+        pressed.wait_for()
+        assert page.page.evaluate("() => parley.isMuted && parley.state === 'listening'")
+        assert page.page.evaluate("(s) => document.activeElement.matches(s)", button)
+    page.page.locator("#say-text").focus()
+    keys.type("a b")  # in a field it is a letter
+    assert page.page.locator("#say-text").input_value() == "a b"
+    assert page.page.evaluate("() => parley.isMuted")
+    page.page.locator("#mute").focus()
+    keys.press("Space")  # a tap presses
+    page.page.locator('#mute[aria-pressed="false"]').wait_for()
+    assert not page.page.evaluate("() => parley.isMuted")
+
+
+def test_without_a_microphone_nothing_is_said_to_listen(talk: OpenTalk, scripted_url: str) -> None:
+    page = talk(scripted_url, viewport={"width": 320, "height": 568})
+    page.type_text("Hello")
+    page.wait_heard(item_of(page, "assistant"))
+    page.wait_state("listening")
+    assert page.page.locator("#state-words").inner_text() == "Ready to read"
+    # The longest words leave room for the buttons of the smallest screen.
+    assert page.page.evaluate(
+        "() => document.getElementById('open-settings').getBoundingClientRect().right <= innerWidth"
+    )
+
+
+def test_the_end_says_what_becomes_of_the_conversation(talk: OpenTalk, scripted_url: str) -> None:
+    page = started(talk, scripted_url)
+    page.type_text("Hello")
+    page.wait_heard(item_of(page, "assistant"))
+    ending = page.page.locator("#ending")
+    assert ending.is_hidden()
+    page.stop()
+    ending.filter(has_text="Starting again begins a new conversation").wait_for()
+    assert page.page.locator("#announcer", has_text=ending.inner_text()).count() == 1
+    page.page.locator("#open-downloads").click()
+    with page.page.expect_download():
+        page.page.locator("#downloads button", has_text="WAV").click()
+    page.start()
+    assert ending.is_hidden() and page.bubbles("user").count() == 0
+
+
+def test_a_lost_line_is_told_on_the_lowest_screen(talk: OpenTalk, scripted_url: str) -> None:
+    page = talk(scripted_url, viewport={"width": 844, "height": 390})
+    page.start()
+    note = page.page.locator("#microphone-note")
+    page.wait_that("() => document.getElementById('microphone-note').textContent !== ''")
+    assert note.is_hidden()
+    page.page.evaluate(
+        """() => parley.dispatchEvent(
+          new CustomEvent('reconnecting', { detail: { attempt: 3, inMs: 4000 } }))"""
+    )
+    note.filter(has_text="Trying again in 4 s").wait_for()
+    assert page.page.evaluate("() => document.documentElement.scrollHeight <= innerHeight")
+
+
 def test_the_conversation_can_be_taken_along(
     talk: OpenTalk, scripted_url: str, tmp_path: Path
 ) -> None:

@@ -9,13 +9,12 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import opuslib
 import soxr
 from playwright.sync_api import Page, WebSocket
 
+from realtime.protocol.opus import OpusDecoder
 from tests.browser.sound import RATE_HZ, Samples
 
-OPUS_FRAME_MAX_MS = 120  # of one packet, RFC 6716
 POLL_MS = 20
 
 Event = dict[str, Any]
@@ -104,15 +103,14 @@ class Wire:
         """Each delta's arrival in s, and its sound."""
         output = self.of_type("session.updated")[-1]["session"]["audio"]["output"]["format"]
         rate_hz = output.get("rate", RATE_HZ)
-        decoder = opuslib.Decoder(rate_hz, 1) if output["type"] == "audio/opus" else None
+        decoder = OpusDecoder(rate_hz) if output["type"] == "audio/opus" else None
         stream = soxr.ResampleStream(rate_hz, RATE_HZ, 1, dtype="float32")
         pieces: list[tuple[float, Samples]] = []
         for arrived_s, event in zip(self.arrived_s, self.received, strict=True):
             if event["type"] != "response.output_audio.delta" or event["item_id"] != item_id:
                 continue
             packet = base64.b64decode(event["delta"])
-            if decoder:
-                packet = decoder.decode(packet, rate_hz * OPUS_FRAME_MAX_MS // 1000)
-            pcm = np.frombuffer(packet, "<i2").astype(np.float32) / 32_768
+            levels = decoder.decode(packet) if decoder else np.frombuffer(packet, "<i2")
+            pcm = levels.astype(np.float32) / 32_768
             pieces.append((arrived_s, stream.resample_chunk(pcm)))
         return pieces

@@ -168,9 +168,9 @@ def test_a_server_that_takes_no_tools_is_asked_without_them(status: str) -> None
     assert isinstance(found[0], ToolCallDelta) and found[0].arguments == FITTING
     assert "tools" in bodies[0] and "tools" not in bodies[-1]
     error, _ = refused(NAMED, *tries, replies("400 Bad"))
-    assert error.code == "llm_tools_refused" and "out of the session" in error.message
+    assert error.code == "llm_tools_refused" and "out of the session" in error.detail
     error, _ = refused(replace(NAMED, tool_choice="auto"), *tries, says("Fine."))
-    assert error.code == "llm_tools_refused" and "out of the session" in error.message
+    assert error.code == "llm_tools_refused" and "out of the session" in error.detail
     error, bodies = refused(NAMED, replies("400 Bad", b"no such field"), says(FITTING))
     assert error.code == "llm_refused" and len(bodies) == 1
 

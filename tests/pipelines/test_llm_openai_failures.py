@@ -19,6 +19,14 @@ GOOD = streams(event(role="assistant"), event(content="Hel"), event(content="lo"
             event(finish_reason="stop"), DONE)  # fmt: skip
 
 
+def tells_nothing_of_the_server(error: StageError) -> None:
+    """To clients: neither where the model is, nor what was said there."""
+    assert error.message.startswith("The language model ")
+    assert error.message.endswith(". The server's log says why.")
+    assert not any(told in error.message for told in ("://", "127.0.0.1", "nobody", "stages."))
+    assert len(error.message) < 150
+
+
 @pytest.mark.parametrize(
     ("behaviour", "code", "says_what"),
     [
@@ -58,9 +66,10 @@ def test_what_goes_wrong_before_the_first_word(
             outputs, error = await failure(writer)
             assert outputs == []
             assert error.code == code
-            assert f"{server.base_url}/chat/completions" in error.message
-            assert says_what in error.message and "secret" not in error.message
-            assert len(error.message) < 600
+            assert f"{server.base_url}/chat/completions" in error.detail
+            assert says_what in error.detail and "secret" not in error.detail
+            assert len(error.detail) < 600
+            tells_nothing_of_the_server(error)
 
     check(main)
 
@@ -163,7 +172,7 @@ def test_silence_before_and_between_tokens_ends_the_request() -> None:
             async with talking_to(behaviour, **options) as (_, writer):
                 outputs, error = await failure(writer)
                 assert (outputs, error.code) == ([], "llm_timeout")
-                assert "wrote nothing" in error.message
+                assert "wrote nothing" in error.detail
         begun = streams(event(content="Well"), then=hang)
         async with talking_to(begun, token_timeout_ms=40) as (_, writer):
             outputs, error = await failure(writer)
@@ -207,7 +216,7 @@ def test_endless_output_is_cut() -> None:
     check(main)
 
 
-def test_nobody_there_and_no_such_host() -> None:
+def test_nobody_there_and_no_such_host(caplog: pytest.LogCaptureFixture) -> None:
     with socket.socket() as unused:
         unused.bind(("127.0.0.1", 0))  # bound, but not listening: refused
         port = unused.getsockname()[1]
@@ -219,10 +228,14 @@ def test_nobody_there_and_no_such_host() -> None:
             ]:
                 writer = OpenAIWriter(OpenAIWriterOptions(base_url=url, model="m"))
                 await writer.start(lambda line: None)
+                (warning,) = caplog.messages  # at the start, which does not fail
+                caplog.clear()
                 _, error = await failure(writer)
                 assert error.code == "llm_unreachable"
-                assert what in error.message and "secret" not in error.message
-                assert "stages.writer.url or PARLEY_LLM_URL" in error.message
+                for told in (error.detail, warning):
+                    assert what in told and "secret" not in told
+                    assert "stages.writer.url or PARLEY_LLM_URL" in told
+                tells_nothing_of_the_server(error)
                 await writer.close()
 
         check(main)

@@ -178,7 +178,7 @@ def test_a_server_that_may_recover_is_asked_once_more(status: int) -> None:
             assert len(server.bodies) == 2
         async with talking_to(replies(f"{status} No")) as (server, writer):
             outputs, error = await failure(writer)
-            assert outputs == [] and str(status) in error.message
+            assert outputs == [] and str(status) in error.detail
             assert len(server.bodies) == 2
 
     check(main)
@@ -304,6 +304,6 @@ def test_a_status_is_told_though_its_explanation_never_ends(
     async def main() -> None:
         async with talking_to(stall) as (_, writer):
             _, error = await failure(writer)
-            assert error.code == "llm_unauthorised" and "bad key" in error.message
+            assert error.code == "llm_unauthorised" and "bad key" in error.detail
 
     check(main)

@@ -156,9 +156,9 @@ def test_talk_names_an_address_that_is_none(
     with wave.open(str(path), "wb") as file:
         file.setparams((1, 2, 8000, 0, "NONE", ""))
         file.writeframes(bytes(1600))
-    code, said = run(capsys, "talk", str(path), "--url", "http://127.0.0.1:1/")
+    code, said = run(capsys, "talk", str(path), "--url", "ftp://127.0.0.1:1/")
     assert code == 2
-    assert "is no WebSocket address" in said
+    assert said.endswith("write it as ws://127.0.0.1:1/v1/realtime")
 
 
 def test_replay_names_a_file_that_is_no_record(

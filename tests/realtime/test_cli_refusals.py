@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import importlib.metadata
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from realtime.cli import main
 from realtime.commands import models, serve
 from realtime.commands.errors import CommandError
 from realtime.commands.microphone import open_headset
+from realtime.commands.say import FORMATS
 from realtime.settings import Settings
 
 
@@ -71,27 +73,35 @@ def test_an_empty_text_is_refused(capsys: pytest.CaptureFixture[str], text: str)
 
 
 @pytest.mark.parametrize(
-    ("url", "whole"),
+    ("url", "hint"),
     [
-        ("ws://127.0.0.1:1", "ws://127.0.0.1:1/v1/realtime"),
-        ("wss://host/?model=m", "wss://host/v1/realtime?model=m"),
+        ("ws://[::1", "ws://127.0.0.1:8000/v1/realtime"),
+        ("ws://host:port/v1/realtime", "ws://127.0.0.1:8000/v1/realtime"),
+        ("http://host:8151/page", "ws://host:8151/v1/realtime"),
+        ("host:8151", "ws://host:8151/v1/realtime"),
     ],
 )
-def test_an_address_without_a_path_is_completed(
-    capsys: pytest.CaptureFixture[str], url: str, whole: str
+def test_an_address_that_is_none_is_refused_with_what_may_be_meant(
+    capsys: pytest.CaptureFixture[str], url: str, hint: str
 ) -> None:
     code, _, said = run(capsys, "talk", "--text", "hello", "--url", url)
-    assert code == 2
-    assert said == f"parley: {url} lacks the path /v1/realtime; write it as {whole}"
+    assert (code, said) == (2, f"parley: {url} is no address of a server; write it as {hint}")
 
 
-@pytest.mark.parametrize("url", ["ws://[::1", "ws://host:port/v1/realtime", "ws://host:99999/v1"])
-def test_an_address_that_cannot_be_taken_apart_is_refused(
-    capsys: pytest.CaptureFixture[str], url: str
+def test_the_version_is_that_of_the_package(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(["--version"])
+    assert ended.value.code == 0
+    assert capsys.readouterr().out == f"parley {importlib.metadata.version('parley')}\n"
+
+
+def test_every_format_that_can_be_written_is_in_the_help(
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
-    code, _, said = run(capsys, "talk", "--text", "hello", "--url", url)
-    whole = "ws://127.0.0.1:8000/v1/realtime"
-    assert (code, said) == (2, f"parley: {url} is no WebSocket address; write it as {whole}")
+    with pytest.raises(SystemExit):
+        main(["say", "--help"])
+    said = capsys.readouterr().out
+    assert [suffix for suffix in FORMATS if suffix not in said] == []
 
 
 def test_a_missing_sound_library_is_installed_from_the_checkout(

@@ -187,10 +187,14 @@ def test_what_is_wrong_is_said_before_anything_is_asked(
         2,
         "parley: a key has ASCII characters alone: see --key and $PARLEY_KEY",
     )
-    for url in ("ws://127.0.0.1:8000", "127.0.0.1:8000", "http://h:x", f"{stub.url}/v1/audio"):
+    for url, hint in (
+        ("127.0.0.1:8151", "http://127.0.0.1:8151"),
+        ("http://h:x", "http://127.0.0.1:8000"),
+        (f"{stub.url}/v1/audio", stub.url),
+    ):
         code, _, error = run(capsys, "Hello.", "-o", str(out), "--url", url)
-        assert code == 2
-        assert error.startswith(f"parley: {url} is no address of a server")
+        wanted = f"parley: {url} is no address of a server; write it as {hint}"
+        assert (code, error) == (2, wanted)
     assert stub.asked == []
     assert not out.exists()
 

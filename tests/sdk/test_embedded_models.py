@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 import yaml
 
-from pipelines.stages import tts_piper
 from tests.live_server import silence
 from tests.sdk.parley_process import ROOT, parley_process
 from tests.sdk.runs import set_stage
@@ -26,10 +25,7 @@ HEARD = "conversation.item.input_audio_transcription.completed"
 
 
 @pytest.fixture
-def question(monkeypatch: pytest.MonkeyPatch) -> list[Step]:
-    """The same sound every time."""
-    monkeypatch.setattr(tts_piper, "NOISE_SCALE", 0.0)
-    monkeypatch.setattr(tts_piper, "NOISE_WIDTH_SCALE", 0.0)
+def question() -> list[Step]:
     asked = asyncio.run(spoken("What is the capital of France?"))
     return sound(np.concatenate([silence(300), asked, silence(3000)]))
 

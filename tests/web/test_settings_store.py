@@ -38,6 +38,26 @@ def use(
     return run("settings-store.js", "SettingsStore", BROWSER + body, **given)
 
 
+def test_a_key_in_a_link_that_can_be_none_is_told_and_not_taken() -> None:
+    words = "store.addEventListener('linkfault', () => { told += 1; }); let told = 0;"
+    again = """
+      browser.location.hash = '#key=%C3%BC';
+      browser.dispatchEvent(new Event('hashchange'));
+      const second = store.linkFault;
+      browser.location.hash = '#key=good';
+      browser.dispatchEvent(new Event('hashchange'));
+      return [first, second, told, store.linkFault, store.values.key];
+    """
+    first, second, told, last, key = use(
+        f"const first = store.linkFault; {words} {again}",
+        stored=json.dumps({"key": "kept"}),
+        hash_="#key=a%20b",
+    )
+    assert first == second and first.startswith("The key in the link is not valid")
+    assert (told, last, key) == (1, None, "good")
+    assert use("return store.linkFault;", hash_="#settings=%%%") is None
+
+
 def test_a_first_visit_asks_for_nothing_of_its_own() -> None:
     assert use("return store.values;") == defaults()
     assert use("return store.parleyOptions();") == {

@@ -213,6 +213,14 @@ def test_sound_that_comes_late_is_all_there(page: Page) -> None:
     assert played["reports"][-1]["targetMs"] == 60
 
 
+def test_what_is_said_fits_through_a_line_of_64_kilobits(page: Page) -> None:
+    """Opus in base64 in JSON in a frame of a WebSocket, whose header has 8 bytes."""
+    packets = run(page, "return lab.tone('opus', 250);")[50:]
+    frame = len('{"type":"input_audio_buffer.append","audio":""}') + 8
+    bits_per_s = sum(frame + len(packet) for packet in packets) * 8 / (len(packets) * 0.02)
+    assert 40_000 < bits_per_s < 62_000
+
+
 def test_opus_makes_no_step_of_its_own(page: Page) -> None:
     played = run(
         page,

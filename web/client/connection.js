@@ -4,8 +4,10 @@ import { ParleyError } from './errors.js';
 import { explainClose, pageAddress, subprotocols } from './wire.js';
 
 const OPEN_TIMEOUT_MS = 10000; // longer than any handshake; a resumed session comes at once too
-const PING_MS = 5000; // a dead line is noticed before a listener loses patience
-const ANSWER_MS = 7000; // with PING_MS: 12 s without a sign
+// The pulse: how often a ping leaves, and for how long its answer, or any other sign, is awaited.
+const CALM = { pingMs: 5000, answerMs: 7000 }; // a dead line is noticed within 12 s
+// While an answer is awaited or heard: silence in mid-sentence costs patience sooner.
+const PRESSING = { pingMs: 2000, answerMs: 4000 };
 const KEPT_ROUND_TRIPS = 12; // a minute's
 const LOST = 1006; // what a browser says of a socket that has ended without a word
 const NORMAL = 1000;
@@ -21,9 +23,11 @@ export class Connection {
   #clock;
   #handlers = null;
   #early = []; // what came before there was anybody to take it
+  #pulse = CALM;
   #pinging = null; // the timers
   #awaiting = null;
   #pingCount = 0;
+  #pingedAtMs = -Infinity;
   #pings = new Map(); // id -> when it was sent
   #roundTripsMs = [];
 
@@ -72,8 +76,17 @@ export class Connection {
     this.#handlers = handlers;
     for (const tell of this.#early.splice(0)) if (this.#handlers) tell();
     if (!this.#socket) return; // it has ended already
-    this.#pinging = setInterval(() => this.#ping(), PING_MS);
-    this.#ping();
+    this.#beat();
+  }
+
+  /** Whether the user waits for something to come: then a dead line is noticed sooner. */
+  set isPressing(isPressing) {
+    const pulse = isPressing ? PRESSING : CALM;
+    if (pulse === this.#pulse) return;
+    this.#pulse = pulse;
+    if (this.#pinging === null) return;
+    clearInterval(this.#pinging);
+    this.#beat();
   }
 
   /** Half the median round trip of the last minute (of two the shorter) in ms, 0 before the first. */
@@ -111,13 +124,20 @@ export class Connection {
     else this.#early.push(tell);
   }
 
+  #beat() {
+    const { pingMs } = this.#pulse;
+    this.#pinging = setInterval(() => this.#ping(), pingMs);
+    if (this.#clock() - this.#pingedAtMs >= pingMs) this.#ping();
+  }
+
   #ping() {
     this.#pingCount += 1;
     const id = `${PING_ID}${this.#pingCount}`;
-    this.#pings.set(id, this.#clock());
+    this.#pingedAtMs = this.#clock();
+    this.#pings.set(id, this.#pingedAtMs);
     this.send({ type: 'parley.ping', id, event_id: id });
     // Counted from a ping, for the timers of a page in the background may fire once in a minute.
-    this.#awaiting ??= setTimeout(() => this.#giveUp(), ANSWER_MS);
+    this.#awaiting ??= setTimeout(() => this.#giveUp(), this.#pulse.answerMs);
   }
 
   #measure(id) {
@@ -150,6 +170,7 @@ export class Connection {
     this.#socket = null;
     clearInterval(this.#pinging);
     clearTimeout(this.#awaiting);
+    this.#pinging = null;
     if (socket) socket.onmessage = socket.onclose = null;
     return socket;
   }

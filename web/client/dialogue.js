@@ -72,10 +72,15 @@ export class Dialogue {
     return this.#tools.describe();
   }
 
-  /** As the server says, but the voice speaks until it has been heard, and is held while cut short. */
+  /**
+   * As the server says, but the voice speaks until it has been heard, and no longer; and is held
+   * while cut short.
+   */
   get state() {
     if (this.#told === 'hearing') return 'hearing';
     if (this.#voice?.isPlaying) return 'speaking';
+    if (this.#told === 'speaking' && this.#voice?.isSilenced) return 'listening';
+    if (this.#told === 'speaking' && this.#voice?.isDry) return 'thinking';
     if (this.#told !== 'held' || this.#voice?.isCutShort) return this.#told;
     return this.#asking.active === null ? 'listening' : 'thinking'; // nothing was to be heard
   }

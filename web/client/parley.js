@@ -4,30 +4,16 @@
 import { Connection } from './connection.js';
 import { Dialogue } from './dialogue.js';
 import { ParleyError } from './errors.js';
+import { completed } from './options.js';
 import { Reconnecting } from './reconnecting.js';
 import { Recording } from './recording.js';
 import { FORMATS_ID, formatsUpdate, hasFormats, sessionUpdate } from './setup.js';
-import { Sound } from './sound/context.js';
 import { Microphone } from './sound/microphone.js';
-import { socketAddress } from './wire.js';
+import { TAKEN_OVER, TOO_LARGE, explainClose, socketAddress } from './wire.js';
 
 const NORMAL = 1000;
-const GOING_AWAY = 1001; // the server stops, or the session's time is over, or
-const TAKEN_OVER = /another connection/; // of the reason: another page goes on with it
-
-const DEFAULTS = {
-  url: null,
-  key: null,
-  session: {},
-  microphone: true,
-  codec: 'auto',
-  leadMs: null,
-  resume: null,
-  tools: {},
-  clock: () => performance.now(),
-  fetch: (...request) => globalThis.fetch(...request),
-  Sound,
-};
+const GOING_AWAY = 1001; // the server stops, or the session's time is over
+const AWAITING = new Set(['thinking', 'speaking']); // states in which something is to come
 
 /**
  * One conversation. After its end it stays readable; for another one make another Parley.
@@ -62,10 +48,11 @@ export class Parley extends EventTarget {
    * @param {string | null} [options.resume] the token of an earlier conversation, after a reload
    * @param {Record<string, import('./tools.js').Tool>} [options.tools]
    * @param {() => number} [options.clock] monotone ms, for tests; likewise Socket, Sound and fetch
+   * @throws {TypeError | RangeError} where one of them cannot be meant
    */
   constructor(options = {}) {
     super();
-    this.#options = { ...DEFAULTS, ...options };
+    this.#options = completed(options);
     const { clock, tools } = this.#options;
     this.#dialogue = new Dialogue({
       tools,
@@ -122,6 +109,7 @@ export class Parley extends EventTarget {
 
   /** Say something in writing. What is being said is interrupted, and the text answered. */
   say(text) {
+    if (typeof text !== 'string') throw new TypeError(`say() takes a text, not ${text}.`);
     if (text.trim() && this.#isLive) this.#dialogue.say(text, this.#line.isOpen);
   }
 
@@ -274,7 +262,7 @@ export class Parley extends EventTarget {
         onEvent: (event) => this.#receive(event),
         onOpen: (greeting, isResumed) => this.#open(greeting, isResumed),
         onSettled: (isReload) => this.#dialogue.recover(isReload),
-        onLost: () => this.#lose(),
+        onLost: (loss) => this.#lose(loss),
         onWaiting: (wait) => this.#emit('reconnecting', wait),
         onOver: (ending) => this.#endOver(ending),
       },
@@ -328,7 +316,8 @@ export class Parley extends EventTarget {
     if (eventId === FORMATS_ID) this.#ready?.reject(new ParleyError('refused', message));
   }
 
-  #lose() {
+  #lose({ code }) {
+    if (code === TOO_LARGE) this.#dialogue.complain('too_large', explainClose(code, ''));
     this.#dialogue.lose();
     if (this.#life === 'open') this.#live('reconnecting');
   }
@@ -345,7 +334,7 @@ export class Parley extends EventTarget {
   }
 
   #explainEnd(code, message) {
-    if (this.#hasExpired || code === NORMAL || TAKEN_OVER.test(message)) {
+    if (this.#hasExpired || code === NORMAL || code === TAKEN_OVER) {
       return new ParleyError('session_over', message);
     }
     if (code !== GOING_AWAY) return new ParleyError('unreachable', message);
@@ -374,6 +363,7 @@ export class Parley extends EventTarget {
   #refresh() {
     const before = this.#state;
     this.#state = this.#life === 'open' ? this.#dialogue.state : this.#life;
+    if (this.#line) this.#line.isPressing = AWAITING.has(this.#state);
     if (this.#state !== before) this.#emit('state', { state: this.#state, before });
   }
 

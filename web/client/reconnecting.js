@@ -1,20 +1,26 @@
 // A conversation over one socket after the other: when one is lost, the next goes on with it.
 
 import { ParleyError } from './errors.js';
+import { TAKEN_OVER } from './wire.js';
 
 const NEW = 'new'; // what stands for the token when a conversation begins
-const BACKOFF_MS = [300, 1000, 2000, 4000, 8000]; // the last one again and again
-// A token whose answer was lost lets in again, though only after two seconds.
-const DOUBTFUL_MS = 2500;
+// The last one again and again: a server that is there again is noticed while the user still waits,
+// and the conversation is kept for a minute only.
+const BACKOFF_MS = [300, 1000, 1500];
+// A token whose answer was lost lets in again after two seconds: until then a refusal proves nothing.
+const DOUBTFUL_MS = 2100;
+const FORGOTTEN =
+  'The server no longer knows this conversation: it was restarted, it seems. What was said stays here to be read; the next conversation begins anew.';
 // Events kept for the next socket: what a user says or does while there is none.
 const MOST_KEPT = 100;
-// Closes by which the server has ended the conversation itself; RFC 6455, 7.4.1.
-const FINAL = new Set([1000, 1001, 1008]);
+// Closes by which the server has ended the conversation for this page; RFC 6455, 7.4.1.
+const FINAL = new Set([1000, 1001, 1008, TAKEN_OVER]);
 const HOPELESS = new Set(['unauthorised']);
 
 /**
  * Handlers: `onEvent(event)`; `onOpen(greeting, isResumed)` before the first event of each socket;
- * `onSettled(isReload)` once a resumed conversation has been told anew; `onLost()`;
+ * `onSettled(isReload)` once a resumed conversation has been told anew; `onLost({code,
+ * message})`;
  * `onWaiting({attempt, inMs})` before each attempt; `onOver({code, message, error})` once, when the
  * conversation has ended and was not closed here: code as a WebSocket's, error a ParleyError or null.
  */
@@ -71,6 +77,11 @@ export class Reconnecting {
     }
     this.#adopt(await this.#dial(NEW, this.#attempt.signal), false, true);
     return false;
+  }
+
+  /** Whether the user waits for something to come. */
+  set isPressing(isPressing) {
+    if (this.#connection) this.#connection.isPressing = isPressing;
   }
 
   /**
@@ -131,18 +142,22 @@ export class Reconnecting {
     }
     globalThis.addEventListener?.('online', this.#goOnline);
     this.#loss = { atMs: this.#clock(), attempt: 0, refusedAtMs: null };
-    this.#handlers.onLost();
+    this.#handlers.onLost({ code, message });
     if (this.#loss) this.#wait();
   }
 
   #wait() {
-    const { atMs, attempt } = this.#loss;
-    const leftMs = atMs + this.#withinMs - this.#clock();
+    const { atMs, attempt, refusedAtMs } = this.#loss;
+    const nowMs = this.#clock();
+    const leftMs = atMs + this.#withinMs - nowMs;
     if (leftMs <= 0) {
       this.#endUnresumed('The connection was lost for too long: the conversation is over.');
       return;
     }
-    const backoffMs = BACKOFF_MS[Math.min(attempt, BACKOFF_MS.length - 1)];
+    const backoffMs =
+      refusedAtMs === null
+        ? BACKOFF_MS[Math.min(attempt, BACKOFF_MS.length - 1)]
+        : Math.max(0, refusedAtMs + DOUBTFUL_MS - nowMs);
     const inMs = this.#isHurried ? 0 : Math.min(leftMs, backoffMs);
     this.#isHurried = false;
     this.#loss.attempt += 1;
@@ -187,7 +202,7 @@ export class Reconnecting {
     if (error.code === 'session_over') {
       this.#loss.refusedAtMs ??= nowMs;
       if (nowMs - this.#loss.refusedAtMs >= DOUBTFUL_MS) {
-        this.#endUnresumed(error.message);
+        this.#endUnresumed(FORGOTTEN);
         return;
       }
     }

@@ -1,7 +1,7 @@
 // Function calls: the page's own functions are called, and answered with what they give.
 
-// More than a language model reads at once; the server closes the socket of a message of 32 MiB, and
-// refuses items long before.
+// More than a language model reads at once. The server refuses an item of 7 MiB, and closes the socket
+// that brings 32.
 const MOST_OUTPUT_BYTES = 256 * 1024;
 const UNKNOWN_OUTCOME =
   'The result of this call is not known: the page was loaded anew before it was there.';
@@ -10,8 +10,8 @@ const UNKNOWN_OUTCOME =
  * @typedef {object} Tool
  * @property {string} description for the language model
  * @property {object} parameters JSON schema of the arguments
- * @property {(args: object) => any} may return a promise; what
- *     it throws is told to the model, as is that its result is longer than 256 KiB
+ * @property {(args: object) => any} call may return a promise; what it throws is told to the model,
+ *     and so is that its result, as text, has more than 256 KiB
  */
 
 /** Runs the calls of tools that it knows and leaves all others to the page. */

@@ -2,6 +2,7 @@
 // as heard.
 
 const ACKNOWLEDGE_MS = 250; // of played audio: a tenth of a sentence
+const DRY_MS = 1000; // longer than any jitter that a buffer bridges
 const UNASKED = 'voice_'; // begins the ids of events whose refusal is no news: it was heard out
 
 export class Voice {
@@ -17,6 +18,7 @@ export class Voice {
   #current = null; // id of the item that plays, or played last
   #count = 0;
   #interrupts = true; // whether speech ends a reply
+  #dryTimer = null;
 
   /**
    * @param {object} sound what `Sound.open` gives
@@ -33,6 +35,12 @@ export class Voice {
 
   /** Whether it sounds. */
   isPlaying = false;
+
+  /** Whether it was silenced, and nothing to play has come since. */
+  isSilenced = false;
+
+  /** Whether more of an item has been awaited for so long that nobody would say that it speaks. */
+  isDry = false;
 
   /** Whether it was stopped in the middle of an item, more of which will come. */
   get isCutShort() {
@@ -51,7 +59,9 @@ export class Voice {
         this.#responses.add(event.response.id);
         break;
       case 'response.output_audio.delta':
-        if (!this.#dead.has(event.response_id)) this.#sound.play(event.item_id, event.delta);
+        if (this.#dead.has(event.response_id)) break;
+        this.isSilenced = false;
+        this.#sound.play(event.item_id, event.delta);
         break;
       case 'response.output_audio.done':
         this.#sound.finish(event.item_id);
@@ -69,6 +79,7 @@ export class Voice {
         this.#sendUnasked({ type: 'conversation.item.retrieve', item_id: event.item_id });
         break;
       case 'parley.state':
+        this.isSilenced = false; // the server knows it, too
         this.#sound.hold(event.state === 'held');
         break;
       case 'error':
@@ -87,10 +98,11 @@ export class Voice {
     const isOver = !isPlaying && bufferedMs === 0 && !isCutting;
     this.#conversation.played(itemId, playedMs, isOver);
     if (!isCutting) this.#acknowledge(itemId, playedMs, !isPlaying);
-    if (isPlaying !== this.isPlaying) {
-      this.isPlaying = isPlaying;
-      this.#onChange();
-    }
+    if (isPlaying === this.isPlaying) return;
+    this.isPlaying = isPlaying;
+    this.#endDryness();
+    if (!isPlaying && !isCutting) this.#dryTimer = setTimeout(() => this.#noteDryness(), DRY_MS);
+    this.#onChange();
   }
 
   /** The user wants silence. `activeId`: the response that is being made, or null. */
@@ -105,12 +117,15 @@ export class Voice {
   silence() {
     const isSilenced = this.#cutting.size > 0;
     const ids = this.#kill();
+    this.isSilenced = true;
     // What plays may also be of a response outside of the conversation.
     if (ids.length > 0 || (this.isPlaying && !isSilenced)) this.#clear(ids, true);
+    this.#onChange();
   }
 
   /** The socket is lost: the server knows what was heard, and says the rest again. */
   lose() {
+    this.#endDryness();
     this.#clear(this.#kill(), false);
     this.#responses.clear();
     this.#dead.clear();
@@ -150,6 +165,16 @@ export class Voice {
     if (!this.isPlaying) return;
     this.isPlaying = false;
     this.#onChange();
+  }
+
+  #noteDryness() {
+    this.isDry = this.isCutShort;
+    if (this.isDry) this.#onChange();
+  }
+
+  #endDryness() {
+    clearTimeout(this.#dryTimer);
+    this.isDry = false;
   }
 
   // Another item plays now: what was there before has been played to its end.

@@ -7,10 +7,16 @@ const SPREAD_BYTES = 8192; // as many arguments as every browser takes in one ca
 const PCM_SAMPLE_BYTES = 2;
 const MS_PER_SECOND = 1000;
 
+/** The close of a socket whose conversation another page goes on with: the server's own code. */
+export const TAKEN_OVER = 4001;
+
+/** The close of a socket that has brought a message of too many bytes; RFC 6455, 7.4.1. */
+export const TOO_LARGE = 1009;
+
 const CLOSE_REASONS = {
   1001: 'It has ended the conversation.',
   1006: 'The connection to the server was lost.',
-  1009: 'The server refused a message for its size.',
+  [TOO_LARGE]: 'A message was too large for the server: it was not taken, and nothing of it arrived.',
   1011: 'The server has met an error of its own. Its log says which.',
   1013: 'The server is full: all its conversations are taken. Try again in a moment.',
 };

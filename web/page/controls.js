@@ -1,6 +1,7 @@
 // The dock: which of its controls there are in which state, and what the microphone really does.
 
 const HZ_PER_KHZ = 1000;
+const NO_BREAK_SPACE = '\u00a0';
 
 export class Controls {
   #elements;
@@ -32,7 +33,8 @@ export class Controls {
   }
 
   // isRunning: between "Start talking" and the end, losses of the line included.
-  show({ state, isRunning, isMuted, hasMicrophone }) {
+  // isHeld: the microphone is open by push-to-talk, whose button a finger may lie on: it stays.
+  show({ state, isRunning, isMuted, hasMicrophone, isHeld }) {
     const { talk, talkWords, mute, useMicrophone, interrupt, hold } = this.#elements;
     const isOpen = isRunning && state !== 'connecting';
     talk.setAttribute('aria-pressed', String(isRunning));
@@ -40,19 +42,16 @@ export class Controls {
     this.#hide(mute, !isOpen || !hasMicrophone);
     this.#hide(useMicrophone, !isOpen || hasMicrophone);
     this.#hide(interrupt, !isOpen);
-    this.#hide(hold, !isOpen || !hasMicrophone || !isMuted);
+    this.#hide(hold, !isOpen || !hasMicrophone || !(isMuted || isHeld));
     mute.setAttribute('aria-pressed', String(isMuted));
-  }
-
-  // Leaves the hint where it is while it is held: a finger lies on it.
-  keepHold(isHeld) {
-    if (isHeld) this.#elements.hold.hidden = false;
   }
 
   // What the browser really does with the microphone, not what it was asked for.
   showMicrophone(microphone, codec) {
-    const { note } = this.#elements;
-    if (!microphone) return this.showNote('');
+    if (!microphone) {
+      this.#note('');
+      return;
+    }
     const { echoCancellation, noiseSuppression, autoGainControl, sampleRate } = microphone.settings;
     const facts = [
       `Echo cancellation ${inWords(echoCancellation)}`,
@@ -61,14 +60,22 @@ export class Controls {
     ];
     if (sampleRate) facts.push(`${sampleRate / HZ_PER_KHZ} kHz`);
     if (codec) facts.push(codec === 'opus' ? 'Opus' : 'PCM');
-    this.showNote(facts.join(' · '));
-    note.title = microphone.label;
-    return undefined;
+    // A line breaks between two facts, behind the dot.
+    const whole = facts.map((fact) => fact.replaceAll(' ', NO_BREAK_SPACE));
+    this.#note(whole.join(`${NO_BREAK_SPACE}· `), microphone.label);
   }
 
-  showNote(words) {
-    this.#elements.note.title = '';
-    setText(this.#elements.note, words);
+  // What becomes of a lost line: unlike the facts, it is shown on the lowest screen too.
+  showNews(words) {
+    this.#note(words);
+    this.#elements.note.classList.toggle('is-news', words !== '');
+  }
+
+  #note(words, title = '') {
+    const { note } = this.#elements;
+    note.classList.remove('is-news');
+    note.title = title;
+    setText(note, words);
   }
 
   // A control that goes while it has the focus hands it to the one that stays.

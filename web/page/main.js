@@ -29,6 +29,7 @@ let parley = null; // the conversation that is shown, running or over
 let opening = null; // its connect(), while that is under way
 let lastChoices = {}; // with which a conversation is still to be begun, other than the settings
 let resumeWithinMs = 0; // how long the server keeps a lost conversation
+let mutedForVoice = null; // the conversation that does not hear a voice that is recorded
 
 const store = new SettingsStore();
 const announcer = new Announcer(byId('announcer'));
@@ -38,7 +39,12 @@ const conversation = new ConversationView({
   newest: byId('newest'),
   welcome: byId('welcome'),
 });
-const stateView = new StateView({ element: byId('state'), words: byId('state-words'), announcer });
+const stateView = new StateView({
+  element: byId('state'),
+  words: byId('state-words'),
+  ending: byId('ending'),
+  announcer,
+});
 const latency = new LatencyView(byId('latency'));
 const meters = new Meters({
   bars: { input: byId('input-level').firstElementChild, output: byId('output-level').firstElementChild },
@@ -46,7 +52,8 @@ const meters = new Meters({
   read: () => parley?.levels,
 });
 const problem = new ProblemView(byId('problem'), byId('talk'), {
-  retry: () => start(lastChoices),
+  retry,
+  anew: () => start(),
   type: () => byId('say-text').focus(),
   settings: () => settings.open(),
   hear: () => start(lastChoices), // nothing if it runs: the press alone is what the browser waited for
@@ -80,6 +87,7 @@ const pushToTalk = new PushToTalk({
 const settings = new SettingsView(byId('settings'), store, {
   onApply: (session) => isRunning() && opening === null && parley.update(session),
   onMicrophone: (choice) => isRunning() && parley.microphone !== null && useMicrophone(choice),
+  onVoice: keepFromConversation,
 });
 new Downloads(byId('downloads'), () => parley); // looks after itself
 bindPanels(settings);
@@ -117,6 +125,12 @@ async function start({ isMuted = false, ...choices } = {}) {
   showControls();
 }
 
+// What is lacking may also be the microphone of a conversation that goes on.
+function retry() {
+  if (isRunning()) useMicrophone(store.parleyOptions().microphone);
+  else start(lastChoices);
+}
+
 async function stop() {
   dropConversation();
   problem.clear();
@@ -139,6 +153,18 @@ function setMuted(isMuted) {
   showControls();
 }
 
+// A voice that is recorded for a copy, or played to its owner, is not said to the conversation.
+function keepFromConversation(isSounding) {
+  if (!isRunning()) return;
+  if (isSounding && !parley.isMuted) {
+    mutedForVoice = parley;
+    setMuted(true);
+  } else if (!isSounding && mutedForVoice === parley) {
+    mutedForVoice = null;
+    setMuted(false);
+  }
+}
+
 async function useMicrophone(choice) {
   const mine = parley;
   try {
@@ -158,7 +184,6 @@ function listen(mine) {
     if (state === 'connecting') meters.start();
     if (state === 'closed' || state === 'idle') meters.stop();
     if (before === 'reconnecting') showMicrophone();
-    stateView.show(state);
     showControls();
   });
   on('item', ({ item }) => {
@@ -172,14 +197,17 @@ function listen(mine) {
   on('itemremoved', ({ id }) => conversation.remove(id));
   on('heard', ({ item }) => conversation.light(item));
   on('turn', ({ turn }) => latency.show(turn));
-  on('microphone', showMicrophone);
+  on('microphone', ({ microphone }) => {
+    if (microphone && problem.code?.startsWith('microphone_')) problem.clear();
+    showMicrophone();
+  });
   on('problem', (found) => problem.show(found));
   on('server', ({ event }) => noteGreeting(event));
-  on('reconnecting', ({ inMs }) => controls.showNote(describeWait(inMs)));
+  on('reconnecting', ({ inMs }) => controls.showNews(describeWait(inMs)));
   on('closed', ({ message }) => {
     dropConversation();
     if (message && problem.code === null) problem.show({ code: 'session_over', message, isFatal: true });
-    controls.showNote('');
+    controls.showNews('');
     showControls();
   });
 }
@@ -196,13 +224,10 @@ function showMicrophone() {
 }
 
 function showControls() {
-  controls.show({
-    state: parley.state,
-    isRunning: isRunning(),
-    isMuted: parley.isMuted,
-    hasMicrophone: parley.microphone !== null,
-  });
-  controls.keepHold(pushToTalk.isHeld);
+  const { state, isMuted, microphone, items } = parley;
+  const hasMicrophone = microphone !== null;
+  stateView.show({ state, isMuted, hasMicrophone, hasItems: items.length > 0 });
+  controls.show({ state, isRunning: isRunning(), isMuted, hasMicrophone, isHeld: pushToTalk.isHeld });
 }
 
 function noteGreeting(event) {
@@ -230,6 +255,12 @@ addEventListener('keydown', (event) => {
   if (event.key !== 'Escape' || event.defaultPrevented || event.isComposing || closePanel()) return;
   if (isRunning() && opening === null) parley.interrupt();
 });
+
+function tellLinkFault() {
+  problem.show({ code: 'link_key', message: store.linkFault, isFatal: false });
+}
+store.addEventListener('linkfault', tellLinkFault);
+if (store.linkFault !== null) tellLinkFault();
 
 // A reload goes on with its conversation by itself, if the browser lets it listen or at least sound.
 const kept = keptConversation();

@@ -41,7 +41,7 @@ export class MessageView {
     this.#cut = cut;
     this.#write(text);
     this.light(item);
-    this.#showNote(cut === null ? '' : 'Interrupted');
+    this.#showNote(item.cut === null ? '' : 'Interrupted'); // even where nothing is left to strike
   }
 
   // Lights what was heard. Words only ever become lit, save when an item's text is written anew.
@@ -122,8 +122,10 @@ export class MessageView {
   }
 }
 
-function wordsOf({ role, text, isWaiting, isInterim }) {
+// The line through a text ends with its last word, not with the space behind it.
+function wordsOf({ role, text, cut, isWaiting, isInterim }) {
   if (isWaiting) return '';
+  if (cut !== null) return text.trimEnd();
   return text || (role === 'user' && !isInterim ? FAILED_WORDS : '');
 }
 

@@ -8,17 +8,25 @@ const REMEDIES = {
   microphone_insecure: ['type'],
   microphone_failed: ['retry', 'type'],
   unauthorised: ['settings', 'retry'],
+  link_key: ['settings'],
+  session_over: ['anew'],
   sound_blocked: ['hear'],
 };
-const LABELS = { retry: 'Try again', type: 'Type instead', settings: 'Open settings', hear: 'Press to hear' };
+const LABELS = {
+  retry: 'Try again',
+  anew: 'Start anew',
+  type: 'Type instead',
+  settings: 'Open settings',
+  hear: 'Press to hear',
+};
 
 export class ProblemView {
   #element;
   #neighbour;
   #actions;
 
-  // neighbour: gets the keyboard's focus when the button that had it goes; actions: {retry, type,
-  // settings, hear}: what each button does.
+  // neighbour: gets the keyboard's focus when the button that had it goes; actions: {retry, anew,
+  // type, settings, hear}: what each button does.
   constructor(element, neighbour, actions) {
     this.#element = element;
     this.#neighbour = neighbour;
@@ -31,7 +39,7 @@ export class ProblemView {
     words.textContent = message;
     const buttons = document.createElement('span');
     buttons.className = 'buttons';
-    for (const remedy of REMEDIES[code] ?? (isFatal ? ['retry'] : [])) {
+    for (const remedy of remediesOf(code, isFatal)) {
       buttons.append(this.#makeButton(LABELS[remedy], this.#actions[remedy]));
     }
     const dismiss = this.#makeButton('×', () => {});
@@ -64,4 +72,10 @@ export class ProblemView {
     });
     return button;
   }
+}
+
+// The end of a conversation may also be that of an earlier one, where the next one runs already.
+function remediesOf(code, isFatal) {
+  if (code === 'session_over' && !isFatal) return [];
+  return REMEDIES[code] ?? (isFatal ? ['retry'] : []);
 }

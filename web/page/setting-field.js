@@ -11,15 +11,19 @@ export class SettingField {
   #store;
   #name;
   #control;
+  #onFault;
   #fault = make('p', { class: 'field-fault', 'aria-live': 'polite', hidden: true });
 
   // label, hint: words. control: one of the elements that the functions below make.
-  constructor(store, name, { label, hint = null, control }) {
+  // onFault(): what is wrong with the value has changed; before anything is stored.
+  constructor(store, name, { label, hint = null, control, onFault }) {
     const id = `setting-${++made}`;
     const about = hint && make('p', { class: 'field-hint', id: `${id}-hint` }, hint);
     this.#store = store;
     this.#name = name;
     this.#control = control;
+    this.#onFault = onFault;
+    this.label = label;
     control.id = id;
     this.#fault.id = `${id}-fault`;
     const described = [about?.id, this.#fault.id].filter(Boolean).join(' ');
@@ -30,9 +34,13 @@ export class SettingField {
     this.show();
   }
 
+  get isWrong() {
+    return !this.#fault.hidden;
+  }
+
   // What the store has, unless what is in the control is still wrong.
   show() {
-    if (!this.#fault.hidden) return;
+    if (this.isWrong) return;
     const value = valueOf(this.#store.values, this.#name);
     const text = value === null ? '' : String(value);
     if (this.#control.value !== text) this.#control.value = text;
@@ -53,9 +61,12 @@ export class SettingField {
   }
 
   #tell(fault) {
-    this.#fault.textContent = fault ?? '';
+    const words = fault ?? '';
+    if (words === this.#fault.textContent) return;
+    this.#fault.textContent = words;
     this.#fault.hidden = fault === null;
     this.#control.setAttribute('aria-invalid', String(fault !== null));
+    this.#onFault();
   }
 
   #read() {

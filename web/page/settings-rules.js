@@ -19,7 +19,8 @@ export const DEFAULTS = freeze({
   leadMs: null,
 });
 
-// What a server that is asked for nothing does (fields are empty then, and show these faintly).
+// What a server that is asked for nothing does (fields are empty then). The recogniser's is the name
+// under which every server knows its own.
 export const SERVER_DEFAULTS = freeze({
   threshold: 0.5,
   silence_duration_ms: 500,

@@ -9,11 +9,13 @@ import { decodeSettings, encodeSettings, keyOf, withoutSettings } from './share-
 const STORED_AS = 'parley.settings';
 const REALTIME_PATH = '/v1/realtime';
 
-// Dispatches 'change' with detail {before, values, names}: the names of what changed.
+// Dispatches 'change' with detail {before, values, names}: the names of what changed; and 'linkfault'
+// when a link has brought a key that cannot be one.
 export class SettingsStore extends EventTarget {
   #values = DEFAULTS;
   #window;
   #cameFromLink = false;
+  #linkFault = null;
 
   // browser: for tests; what is used of a window is localStorage, location, history and events.
   constructor(browser = globalThis) {
@@ -32,6 +34,11 @@ export class SettingsStore extends EventTarget {
   // Whether a link brought the present settings, other than the key.
   get cameFromLink() {
     return this.#cameFromLink;
+  }
+
+  // What is wrong with the last link's key, in words; or null.
+  get linkFault() {
+    return this.#linkFault;
   }
 
   // Takes what is valid of a patch, {voice: 'joe', turnDetection: {type: 'server_vad'}} for one.
@@ -84,8 +91,11 @@ export class SettingsStore extends EventTarget {
     const shared = decodeSettings(hash);
     this.#window.history.replaceState(this.#window.history.state, '', pathname + search + left);
     this.#cameFromLink ||= shared !== null;
-    const isKey = key !== null && faultOf('key', key) === null;
+    const fault = key === null ? null : faultOf('key', key);
+    const isKey = key !== null && fault === null;
     this.#take({ ...this.#values, ...shared, ...(isKey ? { key } : {}) });
+    this.#linkFault = fault && `The key in the link is not valid, and was not taken. ${fault}`;
+    if (fault !== null) this.dispatchEvent(new CustomEvent('linkfault'));
   }
 
   #take(values) {

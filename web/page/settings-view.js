@@ -8,6 +8,8 @@ import { SERVER_DEFAULTS } from './settings-rules.js';
 import { changeOf } from './settings-session.js';
 import { VoicesView } from './voices-view.js';
 
+const SERVERS_OWN = "the server's own"; // shown faintly in a field that is left to it
+
 const NAMES = {
   voice: 'The voice',
   instructions: 'Empty instructions',
@@ -31,13 +33,14 @@ export class SettingsView {
 
   // onApply(session): a partial session for the running conversation, if there is one.
   // onMicrophone(choice): as Parley.useMicrophone takes it, likewise.
-  constructor(dialog, store, { onApply, onMicrophone = null }) {
+  // onVoice(isSounding): a voice is recorded or played, or no longer.
+  constructor(dialog, store, { onApply, onMicrophone = null, onVoice = () => {} }) {
     this.#dialog = dialog;
     this.#store = store;
     this.#onApply = onApply;
     this.#onMicrophone = onMicrophone;
     const voices = make('div');
-    this.#voices = new VoicesView(voices, store);
+    this.#voices = new VoicesView(voices, store, onVoice);
     dialog.append(
       this.#head(),
       make(
@@ -144,12 +147,11 @@ export class SettingsView {
   }
 
   #models() {
-    const usual = SERVER_DEFAULTS.transcriptionModel;
-    const language = makeText("the server's own", ['en', 'de', 'es', 'fr', 'it', 'ja', 'nl', 'pt', 'zh']);
+    const language = makeText(SERVERS_OWN, ['en', 'de', 'es', 'fr', 'it', 'ja', 'nl', 'pt', 'zh']);
     const hint = 'Of what you say, as a code: en, de, pt-BR. A recogniser of one language hears that one.';
     return [
       this.#field('model', { label: 'Language model', control: this.#model }),
-      this.#field('transcriptionModel', { label: 'Recogniser', control: makeText(usual, [usual]) }),
+      this.#field('transcriptionModel', { label: 'Recogniser', control: makeText(SERVERS_OWN) }),
       this.#field('language', { label: 'Language', hint, control: language }),
     ];
   }
@@ -205,7 +207,7 @@ export class SettingsView {
   }
 
   #field(name, parts) {
-    const field = new SettingField(this.#store, name, parts);
+    const field = new SettingField(this.#store, name, { ...parts, onFault: () => this.#tellSaved() });
     this.#fields.push(field);
     return field.element;
   }
@@ -221,7 +223,7 @@ export class SettingsView {
     this.#microphone.value = microphoneId;
     // Where the voices are refused, the models would be too.
     const models = (await this.#voices.refresh()) ? await modelNames(key) : [];
-    this.#model.placeholder = models[0] ?? "the server's own";
+    this.#model.placeholder = models[0] ?? SERVERS_OWN;
     suggest(this.#model, models.slice(0, 1));
   }
 
@@ -232,13 +234,22 @@ export class SettingsView {
     const isMicrophone = names.includes('microphoneId') && this.#onMicrophone !== null;
     if (isMicrophone) this.#onMicrophone(this.#store.parleyOptions().microphone);
     const waiting = later.filter((name) => !(name === 'microphoneId' && isMicrophone));
-    if (!waiting.length) return this.#tell('Saved.');
     const what = waiting.length === 1 ? (NAMES[waiting[0]] ?? 'It') : 'Some of it';
-    return this.#tell(`Saved. ${what} counts from the next conversation on.`);
+    this.#tellSaved(waiting.length ? `${what} counts from the next conversation on.` : '');
+  }
+
+  // Fields that are out of sight (of another kind of turn taking) have nothing to mend.
+  #tellSaved(addition = '') {
+    const wrong = this.#fields.filter(({ isWrong, element }) => isWrong && !element.closest('[hidden]'));
+    const labels = wrong.map(({ label }) => label).join('; ');
+    const saved = wrong.length ? `Not saved: ${labels}. All else is saved.` : 'Saved.';
+    this.#tell(`${saved} ${addition}`.trim());
+    this.#status.classList.toggle('is-wrong', wrong.length > 0);
   }
 
   #tell(words) {
     this.#status.textContent = words;
+    this.#status.classList.remove('is-wrong');
   }
 }
 

@@ -15,6 +15,8 @@ const LONGEST_TRANSCRIPT = 4000; // characters, the server's rule
 export class VoiceForm {
   #store;
   #onAdded;
+  #onVoice;
+  #isSounding = false;
   #sample = null; // Blob: what was recorded or chosen
   #recorder = null;
   #isWanted = false; // a recording: the browser may still be asking when it no longer is
@@ -35,10 +37,11 @@ export class VoiceForm {
   #consent = make('input', { type: 'checkbox', required: true });
   #submit = make('button', { type: 'submit', class: 'strong-button' }, 'Add this voice');
 
-  // onAdded(name)
-  constructor(store, onAdded) {
+  // onAdded(name); onVoice(isSounding): a voice is recorded or played, or no longer.
+  constructor(store, { onAdded, onVoice }) {
     this.#store = store;
     this.#onAdded = onAdded;
+    this.#onVoice = onVoice;
     const hint = 'Read it aloud, in a quiet room; or write here what your own words or file say.';
     this.element = make(
       'form',
@@ -75,6 +78,14 @@ export class VoiceForm {
     this.#listen.hidden = this.#sample === null || this.#recorder !== null;
     this.#status.textContent = words;
     this.#status.classList.toggle('is-wrong', isWrong);
+    this.#tellVoice();
+  }
+
+  #tellVoice() {
+    const isSounding = this.#recorder !== null || this.#player !== null;
+    if (isSounding === this.#isSounding) return;
+    this.#isSounding = isSounding;
+    this.#onVoice(isSounding);
   }
 
   async #toggle() {

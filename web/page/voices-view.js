@@ -15,9 +15,10 @@ export class VoicesView {
   #adding;
   #voices = []; // as the server lists them, the default first
 
-  constructor(root, store) {
+  // onVoice(isSounding): as in VoiceForm.
+  constructor(root, store, onVoice) {
     this.#store = store;
-    this.#form = new VoiceForm(store, (name) => this.#added(name));
+    this.#form = new VoiceForm(store, { onAdded: (name) => this.#added(name), onVoice });
     this.#adding = make(
       'details',
       { class: 'voice-adding', hidden: true, ontoggle: () => this.#adding.open || this.stop() },

@@ -34,6 +34,7 @@ class SpokenRequest:
         self._stream: SpeechStream | None = None
         self._sound: SentSound | None = None
         self._characters = 0
+        self._told_end = 0  # of the last word that was told
         self._has_all_text = False
         self._is_told = False
 
@@ -102,10 +103,19 @@ class SpokenRequest:
             self._sound = await asyncio.to_thread(SentSound, self._setup.order, delta.rate_hz, True)
             rate_hz = self._sound.sent_hz
             await self._wire.tell("audio.start", format=config.response_format, sample_rate=rate_hz)
-        if config.word_timestamps and delta.words:
-            words = _placed(delta.words, self._sound, self._setup.order.speed)
+        if config.word_timestamps and (ends := self._word_ends(delta.words)):
+            words = _placed(ends, self._sound, self._setup.order.speed)
             await self._wire.tell("audio.words", words=words)
         await self._send(await asyncio.to_thread(self._sound.process, delta.samples))
+
+    def _word_ends(self, told: tuple[WordEnd, ...]) -> list[WordEnd]:
+        """Without the pauses, which a voice tells with the place of the word before them."""
+        words: list[WordEnd] = []
+        for word in told:
+            if word.text_end > self._told_end:
+                self._told_end = word.text_end
+                words.append(word)
+        return words
 
     async def _end_sound(self) -> None:
         if self._sound is not None:
@@ -116,7 +126,7 @@ class SpokenRequest:
             await self._wire.send_audio(data)
 
 
-def _placed(words: tuple[WordEnd, ...], sound: SentSound, speed: float) -> list[dict[str, Any]]:
+def _placed(words: list[WordEnd], sound: SentSound, speed: float) -> list[dict[str, Any]]:
     """Words that end in the samples that come next, as the wire has them: in ms from the first
     sample that was sent."""
     samples_per_ms = sound.rate_hz * speed / MS_PER_S

@@ -15,14 +15,16 @@ that waits; of nothing, it does nothing.
 The address may set what `session.config` does (`?voice=anna&speed=1.2`); what it does not know or
 takes no such value of is told, and ends the connection, since nobody would hear what was meant.
 
-`text_end` in `audio.words` counts the code points of the request's text; an entry with that of the
-one before it is a pause. Text that comes faster than it can be spoken waits, and then is not read;
-a client that reads slowly has the voice rest.
+`audio.words` has one entry for each word: `text_end` counts the code points of the request's text.
+Text that comes faster than it can be spoken waits, and then is not read. A client that reads slowly
+has the voice rest; after half a minute without a frame that is read its request is aborted, and it
+has a minute more to read what was sent, the error `client_too_slow` and the close code 1008.
 """
 
 from __future__ import annotations
 
 import secrets
+import time
 from collections.abc import Callable
 
 from fastapi import APIRouter
@@ -42,6 +44,7 @@ from realtime.http.speech_socket.wire import (
     SpeechWire,
 )
 from realtime.protocol.problems import Problem
+from realtime.runtime.refusals import RefusalLog
 from realtime.session.identifiers import Identifiers
 
 PATH = "/v1/audio/speech/stream"
@@ -63,6 +66,7 @@ def create_speech_socket(
     router = APIRouter()
     desk = SetupDesk(reception.cascade, find, names)
     sessions = set[SpeechSession]()
+    refusals = RefusalLog(time.monotonic, "a socket of speech")
 
     @router.websocket(PATH)
     async def speech(socket: WebSocket) -> None:
@@ -72,15 +76,17 @@ def create_speech_socket(
             try:
                 reception.gate.admit_key(socket.headers, offered)
             except Denied as denied:
+                refusals.tell(denied.code, denied.message)
                 await socket.send_denial_response(denial_response(denied))
                 return
             await socket.accept(next((name for name in SUBPROTOCOLS if name in offered), None))
         except (WebSocketDisconnect, OSError):
             return  # the client left before anything began
-        wire = SpeechWire(socket, patience.unread_s)
+        wire = SpeechWire(socket, patience.unread_s, patience.late_s)
         identifiers = Identifiers(secrets.randbits(SEED_BITS))
         problem = _refusal(reception, len(sessions))
         if problem is not None:
+            refusals.tell(problem.code, problem.message)
             # After the upgrade, for a browser shows its page no answer before it.
             await wire.part(Farewell(CLOSE_TRY_LATER, problem.message, problem))
             return

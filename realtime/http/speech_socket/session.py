@@ -8,6 +8,7 @@ finished, and nothing else is begun. None of them outlives the connection.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 from dataclasses import dataclass
 
@@ -28,12 +29,13 @@ from realtime.http.speech_socket.wire import (
     CLOSE_FAULT,
     CLOSE_GOING_AWAY,
     CLOSE_POLICY,
+    TOO_SLOW,
     ClientGone,
     Farewell,
     SpeechWire,
 )
 from realtime.http.stopping import CODE
-from realtime.http.visits import Visit
+from realtime.http.visits import LAST_WORD_S, TimeIsUp, Visit
 from realtime.protocol.problems import Problem
 from realtime.session.identifiers import Identifiers
 
@@ -59,12 +61,14 @@ class Patience:
     """How long a client may keep the socket waiting.
 
     first_s: with its first message. idle_s: without a frame either way; a language model behind it
-    may think for long. unread_s: with reading the next frame.
+    may think for long. unread_s: with reading the next frame, while the voice rests and keeps its
+    slot. late_s: with reading on when that is over, and no voice is held any more.
     """
 
     first_s: float = 10.0
     idle_s: float = 300.0
     unread_s: float = 30.0
+    late_s: float = 60.0
 
 
 USUAL = Patience()
@@ -107,14 +111,21 @@ class SpeechSession:
         except* ClientGone:
             self._wire.release()
         except* Farewell as farewells:
-            farewell = _first(farewells)
-            if farewell.code == CLOSE_GOING_AWAY:
-                await self._wire.part(farewell, self._tell_unfinished)
-            else:
-                await self._wire.part(farewell)
+            await self._part(_first(farewells))
         except* Exception:
             log.exception("a socket of speech failed unexpectedly")
             await self._wire.part(FAULT)
+
+    async def _part(self, farewell: Farewell) -> None:
+        is_too_slow = farewell.problem is not None and farewell.problem.code == TOO_SLOW
+        if is_too_slow:
+            log.warning("a request for speech is aborted: %s", farewell.reason)
+        with contextlib.suppress(TimeIsUp):
+            async with self._visit.limit(None, LAST_WORD_S):
+                if is_too_slow or farewell.code == CLOSE_GOING_AWAY:
+                    await self._wire.part(farewell, self._tell_unfinished)
+                else:
+                    await self._wire.part(farewell)
 
     async def _set_up(self) -> Setup:
         try:
@@ -245,7 +256,7 @@ class SpeechSession:
 
 def _stopped() -> Farewell:
     why = "The server is shutting down. Connect again in a moment."
-    return Farewell(CLOSE_GOING_AWAY, why, Problem(CODE, why, None))
+    return Farewell(CLOSE_GOING_AWAY, why, Problem(CODE, why, None), LAST_WORD_S)
 
 
 def _first(farewells: ExceptionGroup[Farewell]) -> Farewell:

@@ -12,7 +12,7 @@ import soxr
 
 from pipelines.ports import Progress, Stream
 from pipelines.stages.tts_piper import PiperSpeaker
-from pipelines.types import HEARING_RATE_HZ, Samples, SpeakRequest, SpeechDelta
+from pipelines.types import HEARING_RATE_HZ, Drawing, Samples, SpeakRequest, SpeechDelta
 
 In = TypeVar("In")
 Out = TypeVar("Out")
@@ -70,7 +70,9 @@ async def freed(stage: Active) -> None:
 
 
 async def say(speaker: PiperSpeaker, *chunks: str, speed: float = 1.0) -> list[SpeechDelta]:
-    return await outputs(speaker.open(SpeakRequest("say", "joe", speed=speed)), chunks)
+    """The same sound each time: with a seed the voice speaks without chance."""
+    request = SpeakRequest("say", "joe", speed=speed, drawing=Drawing(seed=1))
+    return await outputs(speaker.open(request), chunks)
 
 
 async def recording(speaker: PiperSpeaker, text: str, pause_s: float = 0.5) -> Samples:

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from pipelines.runtime.one_shot import OneShotStage
-from pipelines.stages import asr_whisper, tts_piper
+from pipelines.stages import asr_whisper
 from pipelines.stages.asr_whisper import MODELS, WhisperRecogniser
 from pipelines.stages.asr_whisper_torch import TorchWhisperRecogniser
 from pipelines.stages.tts_piper import PiperSpeaker
@@ -48,10 +48,7 @@ class PreciseEngine(CTranslate2Engine):
 
 
 @pytest.fixture(autouse=True)
-def steady(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without its noise the voice says a sentence alike each time."""
-    monkeypatch.setattr(tts_piper, "NOISE_SCALE", 0.0)
-    monkeypatch.setattr(tts_piper, "NOISE_WIDTH_SCALE", 0.0)
+def precise(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(asr_whisper, "CTranslate2Engine", PreciseEngine)
 
 
@@ -68,7 +65,7 @@ def folders(
 
 @cache
 def recordings() -> list[Samples]:
-    """The sentences, said once for all tests: the voice is `steady` for each of them."""
+    """The sentences, said once for all tests: they sound alike each time."""
 
     async def say() -> list[Samples]:
         async with started(PiperSpeaker()) as speaker:

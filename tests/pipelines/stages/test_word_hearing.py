@@ -10,7 +10,6 @@ import soxr
 
 from pipelines.runtime.message_codec import STAGE_CODEC
 from pipelines.runtime.one_shot import OneShotStage
-from pipelines.stages import tts_piper
 from pipelines.stages.asr_whisper import WhisperRecogniser
 from pipelines.stages.tts_piper import PiperSpeaker
 from pipelines.types import (
@@ -31,13 +30,6 @@ TEXT = (
 )
 MEDIAN_ERROR_S = 0.15
 BEFORE_S = 0.5
-
-
-@pytest.fixture(autouse=True)
-def steady(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without its noise the voice says a sentence alike each time."""
-    monkeypatch.setattr(tts_piper, "NOISE_SCALE", 0.0)
-    monkeypatch.setattr(tts_piper, "NOISE_WIDTH_SCALE", 0.0)
 
 
 async def spoken() -> tuple[Samples, dict[str, float]]:

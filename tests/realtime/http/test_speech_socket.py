@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any
 
 import pytest
@@ -11,7 +11,7 @@ import pytest
 from pipelines.fakes.cascade import FakeCascade
 from pipelines.fakes.speaker import FakeSpeaker
 from pipelines.ports import Cascade
-from pipelines.types import Drawing, StageError
+from pipelines.types import Drawing, SpeakRequest, SpeechDelta, StageError, WordEnd
 from tests.realtime.http.speech_socket_server import (
     SAMPLE,
     House,
@@ -19,7 +19,7 @@ from tests.realtime.http.speech_socket_server import (
     speech_client,
     speech_server,
 )
-from tests.realtime.runtime.stand_ins import ScriptedCascade
+from tests.realtime.runtime.stand_ins import ScriptedCascade, ScriptedSpeech, tone
 
 TEXT = "Hello there, this is written token by token. When it is done it is done."
 WORD_MS = 300  # of the scripted voice
@@ -72,6 +72,30 @@ def test_text_written_a_letter_at_a_time_is_one_request_with_its_words_before_it
     places = [word["text_end"] for word in client.words]
     assert places == sorted(places)
     assert places[-1] == len(TEXT)
+
+
+def test_each_word_is_told_once_and_pauses_are_not() -> None:
+    """A voice tells a pause as an end with the place of the word before it."""
+
+    class Pausing(ScriptedSpeech):
+        async def _speak(self) -> AsyncIterator[SpeechDelta]:
+            ends = [(0, 0), (100, 3), (200, 3), (500, 7)], [(10, 7), (300, 13)]
+            for told in ends:
+                words = tuple(WordEnd(24 * at_ms, place) for at_ms, place in told)
+                yield SpeechDelta(tone(500), 24_000, told[-1][1], words)
+
+    class PausingCascade(ScriptedCascade):
+        def speak(self, request: SpeakRequest) -> ScriptedSpeech:
+            return Pausing(self)
+
+    async def act(client: SpeechClient) -> None:
+        await client.say("session.config", word_timestamps=True)
+        await client.append("one two three")
+        await client.say("input.done")
+        await client.until("audio.done")
+
+    words = talk(PausingCascade(), act).words
+    assert [(word["end_ms"], word["text_end"]) for word in words] == [(100, 3), (500, 7), (800, 13)]
 
 
 def test_without_a_configuration_there_are_no_words() -> None:

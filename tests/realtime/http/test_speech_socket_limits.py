@@ -20,6 +20,7 @@ from realtime.access.keyring import KeyRing, Pass
 from realtime.http.readiness import Phase, Readiness
 from realtime.http.speech_socket import routes as speech_socket
 from realtime.http.speech_socket.session import Patience
+from realtime.transports import socket_protocol
 from tests.realtime.http.speech_socket_server import (
     PATIENCE_S,
     House,
@@ -81,16 +82,41 @@ def test_a_client_that_reads_slowly_has_the_voice_rest_and_loses_nothing() -> No
     assert len(client.samples) == MANY_WORDS * LOUD_WORD_MS * 24
 
 
-def test_a_client_that_reads_nothing_is_closed_and_its_request_ends() -> None:
+def test_a_client_that_reads_too_late_has_what_was_sent_and_is_told_why_no_more_comes(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """Also one that is still writing when its request has been given up."""
     cascade = FakeCascade(speaker=FakeSpeaker(ms_per_word=LOUD_WORD_MS))
 
     async def act(client: SpeechClient) -> None:
         await client.append("word " * MANY_WORDS)
         await until(lambda: cascade.active > 0)
         await until(lambda: cascade.active == 0)
+        for _ in range(20):  # more than the network holds
+            await client.append("word " * 100_000)
         assert await ending(client) == 1008
 
-    visit(cascade, act, Patience(unread_s=0.2))
+    client = visit(cascade, act, Patience(unread_s=0.2, late_s=PATIENCE_S))
+    assert client.kinds == ["session.created", "audio.start", "audio", "error", "audio.done"]
+    error, done = client.came[-2:]
+    assert isinstance(error, dict) and error["code"] == "client_too_slow"
+    assert isinstance(done, dict) and done["status"] == "failed"
+    assert "a request for speech is aborted: client does not read" in caplog.text
+
+
+def test_a_client_that_never_reads_is_dropped(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(socket_protocol, "DROP_S", 0.1)
+    cascade = FakeCascade(speaker=FakeSpeaker(ms_per_word=LOUD_WORD_MS))
+
+    async def act(client: SpeechClient) -> None:
+        await client.append("word " * MANY_WORDS)
+        async with asyncio.timeout(PATIENCE_S):
+            with pytest.raises(ConnectionClosed):
+                while True:
+                    await client.append("word")
+                    await asyncio.sleep(0.005)
+
+    visit(cascade, act, Patience(unread_s=0.1, late_s=0.1))
 
 
 @pytest.mark.parametrize("is_far_ahead", [False, True])

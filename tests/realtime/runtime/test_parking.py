@@ -235,7 +235,7 @@ def test_a_crash_is_told_to_the_client_that_came_back() -> None:
         back = PipeTransport()
         await session.attach(back)
         await hosted
-        assert transport.closed is not None and transport.closed[0] == 1001
+        assert transport.closed is not None and transport.closed[0] == 4001
         assert back.closed is not None and back.closed[0] == 1011
         assert back.sent[-1]["error"]["code"] == "internal_error"
 

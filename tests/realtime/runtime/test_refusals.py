@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from realtime.observe.metrics import Count, Metrics
-from realtime.runtime.refusals import QUIET_S, RefusalLog, ServerFull, StageUnavailable
+from realtime.runtime.refusals import QUIET_S, RefusalLog, ServerFull
 from realtime.runtime.registry import Registry
 
 
@@ -15,12 +15,12 @@ def test_a_crowd_at_the_door_is_a_line_with_a_count(caplog: pytest.LogCaptureFix
     now_s = 1000.0
     log = RefusalLog(lambda: now_s)
     for _ in range(10):
-        log.tell(ServerFull("All 2 sessions are in use."))
-    log.tell(StageUnavailable("The tts stage is away."))
+        log.tell("too_many_sessions", "All 2 sessions are in use.")
+    log.tell("stage_unavailable", "The tts stage is away.")
     now_s += QUIET_S
-    log.tell(ServerFull("All 2 sessions are in use."))
+    log.tell("too_many_sessions", "All 2 sessions are in use.")
     now_s += QUIET_S
-    log.tell(ServerFull("All 2 sessions are in use."))
+    log.tell("too_many_sessions", "All 2 sessions are in use.")
     assert caplog.messages == [
         "a session is refused: too_many_sessions: All 2 sessions are in use.",
         "a session is refused: stage_unavailable: The tts stage is away.",

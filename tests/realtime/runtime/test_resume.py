@@ -204,7 +204,7 @@ def test_a_new_socket_takes_over_from_one_that_seems_to_live() -> None:
         await asyncio.sleep(1.5)
         assert len(first.audio()) > 24 * 2500
         second = await house.resume(token_of(first))
-        assert first.closed is not None and first.closed[0] == 1001
+        assert first.closed is not None and first.closed[0] == 4001
         sent = len(first.sent)
         await second.until("response.done")
         assert len(first.sent) == sent

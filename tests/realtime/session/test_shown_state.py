@@ -76,6 +76,51 @@ def test_a_held_tail_plays_on() -> None:
     assert script.speaking is Speaking.HELD_TAIL and script.shown[-1] == "speaking"
 
 
+def in_a_tail() -> Script:
+    """All 950 ms of a reply are sent, and 200 ms have played."""
+    script = Script()
+    script.ask()
+    script.answer("It is noon.", 950)
+    script.wait(200)
+    assert script.speaking is Speaking.TAIL and script.shown[-1] == "speaking"
+    return script
+
+
+def test_a_tail_that_the_listener_cuts_away_sounds_no_more() -> None:
+    script = in_a_tail()
+    script.step(ev.PlaybackReported(script.item_ids[1], 180))
+    script.truncate(script.item_ids[1], 180)
+    script.wait(1)
+    assert script.speaking is Speaking.IDLE and script.shown[-1] == "listening"
+    script.create()
+    script.answer("Yes.", 500)
+    assert script.shown[-1] == "speaking"
+    script.wait(490)
+    assert script.shown[-1] == "speaking"
+    script.wait(20)
+    assert script.shown[-1] == "listening", "it plays at once, and not behind what was cut away"
+
+
+def test_a_tail_that_is_shortened_ends_where_it_was_cut() -> None:
+    script = in_a_tail()
+    script.truncate(script.item_ids[1], 500)
+    script.wait(290)
+    assert script.shown[-1] == "speaking"
+    script.wait(20)
+    assert script.shown[-1] == "listening"
+
+
+def test_an_answer_behind_a_tail_that_is_cut_away_is_thought_about() -> None:
+    script = in_a_tail()
+    script.create()
+    assert script.speaking is Speaking.WAITING and script.shown[-1] == "speaking"
+    script.truncate(script.item_ids[1], 200)
+    assert script.shown[-1] == "thinking"
+    script.step(ev.ClientResponseCancel("e_cancel"))
+    script.wait(5000)
+    assert script.shown[-1] == "listening"
+
+
 def test_what_was_not_begun_is_not_held() -> None:
     script = Script()
     script.ask()

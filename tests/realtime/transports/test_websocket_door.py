@@ -261,3 +261,21 @@ def test_a_client_that_vanishes_ends_receive_and_send() -> None:
 
     asyncio.run(run())
     assert seen == ["closed"]
+
+
+def test_who_is_turned_away_stands_in_the_log(caplog: pytest.LogCaptureFixture) -> None:
+    """In one line of each kind, however many knock."""
+
+    async def run() -> None:
+        key = {"Authorization": f"Bearer {KEY}"}
+        strange = {**key, "Origin": "https://evil.example"}
+        async with serving(Host(echo), keys=(KEY,)) as url:
+            for where, headers in ((url, {}), (url, strange), (url, strange), (f"{url}x", key)):
+                with pytest.raises(InvalidStatus):
+                    await connect(where, proxy=None, additional_headers=headers)
+
+    asyncio.run(run())
+    told = [line for line in caplog.messages if "is refused" in line]
+    codes = [line.split(": ")[1] for line in told]
+    assert codes == ["invalid_api_key", "origin_not_allowed", "not_found"]
+    assert "https://evil.example" in told[1]

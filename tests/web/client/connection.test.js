@@ -155,6 +155,46 @@ test('twelve seconds without a sign are a loss, and its late events are ignored'
   assert.equal(log.length, 2);
 });
 
+test('six seconds are one, while something is to come', async () => {
+  const { connection, socket, log } = await open();
+  socket.tell({ type: 'a.sign' });
+  connection.isPressing = true;
+  socket.tell({ type: 'a.sign' });
+  await pass(2000); // a ping leaves
+  await pass(3999);
+  assert.equal(socket.closedWith, null);
+  await pass(1);
+  assert.equal(socket.closedWith, 4000);
+  assert.equal(log.at(-1).code, 1006);
+});
+
+test('a state that comes and goes costs no ping each time', async () => {
+  const { connection, socket } = await open();
+  await pass(2000);
+  const count = socket.took('parley.ping').length;
+  for (let n = 0; n < 5; n += 1) {
+    connection.isPressing = true;
+    await pass(100);
+    connection.isPressing = false;
+    await pass(100);
+  }
+  assert.equal(socket.took('parley.ping').length, count + 1);
+  connection.close();
+});
+
+test('the pulse is calm again when nothing is to come any more', async () => {
+  const { connection, socket } = await open();
+  connection.isPressing = true;
+  connection.isPressing = false;
+  socket.tell({ type: 'a.sign' });
+  const count = socket.took('parley.ping').length;
+  await pass(4999);
+  assert.equal(socket.took('parley.ping').length, count);
+  await pass(1);
+  assert.equal(socket.took('parley.ping').length, count + 1);
+  connection.close();
+});
+
 test('any message is a sign, also the error of a server that knows no pings', async () => {
   const { connection, socket, log } = await open();
   for (let n = 0; n < 5; n += 1) {

@@ -13,6 +13,7 @@ import {
   done,
   fakeTime,
   itemDone,
+  pass,
   settle,
   speaking,
   state,
@@ -89,6 +90,41 @@ test('interrupt: silence, cancel, and the cut where it was heard', async () => {
     ['conversation.item.truncate', 'item_a', 95],
   ]);
   assert.deepEqual([parley.items[0].cut, parley.items[0].heard], [6, 6]);
+  await parley.close();
+});
+
+test('after the silence nothing speaks, whatever the server believes', async () => {
+  const { parley, socket, sound } = await hearing(90);
+  socket.tell(audioDone('resp_1', 'item_a'), done('resp_1')); // all was sent ahead
+  parley.interrupt();
+  sound.progress('item_a', 95, { isPlaying: false });
+  await sound.cleared('item_a', 95);
+  assert.equal(parley.state, 'listening');
+  parley.say('And now?');
+  socket.tell(state('thinking'));
+  assert.equal(parley.state, 'thinking');
+  socket.tell(...speaking('resp_2', 'item_b', 'item_a'), state('speaking'));
+  assert.equal(parley.state, 'speaking');
+  parley.interrupt();
+  assert.equal(parley.state, 'listening');
+  socket.tell(done('resp_2', 'cancelled'), ...speaking('resp_3', 'item_c', 'item_b'));
+  assert.equal(parley.state, 'speaking'); // as it was told before, and is true again
+  await parley.close();
+});
+
+test('an answer that stops in the middle is awaited, and no longer said', async () => {
+  const { parley, sound, socket } = await hearing(90);
+  sound.progress('item_a', 200, { isPlaying: false });
+  await pass(999);
+  assert.equal(parley.state, 'speaking'); // a gap
+  await pass(1);
+  assert.equal(parley.state, 'thinking');
+  sound.progress('item_a', 210);
+  assert.equal(parley.state, 'speaking');
+  socket.tell(audioDone('resp_1', 'item_a'), done('resp_1'));
+  sound.progress('item_a', 400, { isPlaying: false });
+  await pass(2000);
+  assert.equal(parley.state, 'speaking'); // it is whole: the server tells when it is over
   await parley.close();
 });
 

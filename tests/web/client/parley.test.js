@@ -177,18 +177,19 @@ test('close ends all, once, and the conversation stays', async () => {
 });
 
 test('a server that stops, and a session whose time is over, end it in plain words', async () => {
-  for (const [events, reason, code] of [
+  for (const [events, reason, code, closeCode = 1001] of [
     [[], 'Over.', 'server_stopping'],
-    [[], 'The session goes on over another connection.', 'session_over'],
+    [[], 'The session goes on over another connection.', 'session_over', 4001],
+    [[], 'The session goes on over another connection.', 'server_stopping'], // words decide nothing
     [[{ type: 'error', error: { code: 'session_expired', message: 'It lasted 60 minutes.' } }], 'Over.', 'session_over'],
   ]) {
     const { parley, socket, sound } = await begin();
     socket.tell(...events);
-    socket.end(1001, reason);
+    socket.end(closeCode, reason);
     await settle();
     const message = code === 'server_stopping' ? `The server is stopping. ${reason}` : reason;
     assert.deepEqual(parley.told('problem').at(-1), { code, message, isFatal: true });
-    assert.deepEqual(parley.told('closed'), [{ code: 1001, message }]);
+    assert.deepEqual(parley.told('closed'), [{ code: closeCode, message }]);
     assert.deepEqual([parley.state, sound.isClosed], ['closed', true]);
   }
 });

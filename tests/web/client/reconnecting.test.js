@@ -96,7 +96,7 @@ test('attempts become rarer, also when one is lost before it has begun', async (
   answers['/health/ready'] = null;
   const { parley, socket } = await begin({ fetch });
   socket.end(1006);
-  for (const ms of [300, 1000, 2000, 4000, 8000, 8000]) {
+  for (const ms of [300, 1000, ...Array(19).fill(1500)]) {
     assert.equal(parley.told('reconnecting').at(-1).inMs, ms);
     await pass(ms);
     if (ms === 1000) FakeSocket.last.accept();
@@ -104,8 +104,8 @@ test('attempts become rarer, also when one is lost before it has begun', async (
     await settle();
   }
   assert.equal(parley.state, 'reconnecting');
-  assert.equal(parley.told('reconnecting').at(-1).inMs, 30000 - 23300);
-  await pass(6700);
+  assert.equal(parley.told('reconnecting').at(-1).inMs, 30000 - 29800);
+  await pass(200);
   FakeSocket.last.end(1006);
   await settle();
   const problem = parley.told('problem').at(-1);
@@ -133,21 +133,59 @@ test('a loss right after a resumption begins anew', async () => {
 test('a token that is refused is tried for as long as its answer may have been lost', async () => {
   const { parley, socket } = await begin({ fetch });
   socket.end(1006);
-  for (const ms of [300, 1000]) {
-    await pass(ms);
-    FakeSocket.last.end(1006);
-    await settle();
-    assert.equal(parley.state, 'reconnecting');
-  }
-  await pass(2000);
+  await pass(300);
   FakeSocket.last.end(1006);
   await settle();
-  await pass(4000);
-  if (parley.state === 'reconnecting') {
-    FakeSocket.last.end(1006);
-    await settle();
-  }
+  assert.equal(parley.state, 'reconnecting');
+  assert.equal(parley.told('reconnecting').at(-1).inMs, 2100, 'no sooner, and no later, can it be known');
+  await pass(2100);
+  FakeSocket.last.end(1006);
+  await settle();
+  const problem = parley.told('problem').at(-1);
+  assert.deepEqual([parley.state, problem.code, problem.isFatal], ['closed', 'session_over', true]);
+  assert.match(problem.message, /restarted/);
+});
+
+test('a page whose conversation goes on in another one does not take it back', async () => {
+  const { parley, socket } = await begin({ fetch });
+  socket.end(4001, 'The session goes on over another connection.');
+  await settle();
   assert.deepEqual([parley.state, parley.told('problem').at(-1).code], ['closed', 'session_over']);
+  await pass(10000);
+  assert.equal(FakeSocket.all.length, 1);
+});
+
+test('a message that was too large is a problem with words, and the conversation goes on', async () => {
+  const { parley, socket } = await begin({ fetch });
+  socket.end(1009, 'message too big');
+  const [{ code, message, isFatal }] = parley.told('problem');
+  assert.deepEqual([code, isFatal, parley.state], ['too_large', false, 'reconnecting']);
+  assert.match(message, /too large/);
+  await pass(300);
+  await resume();
+  assert.equal(parley.state, 'listening');
+  await parley.close();
+});
+
+test('while an answer is awaited or heard the line is watched more closely, also the next one', async () => {
+  const { parley, socket } = await begin({ fetch });
+  const pingsIn = async (line) => {
+    const before = line.took('parley.ping').length;
+    line.tell({ type: 'a.sign' });
+    await pass(2000);
+    return line.took('parley.ping').length - before;
+  };
+  assert.equal(await pingsIn(socket), 0);
+  socket.tell(state('thinking'));
+  assert.equal(await pingsIn(socket), 1);
+  socket.end(1006);
+  await pass(300);
+  await resume();
+  FakeSocket.last.tell(state('thinking'));
+  assert.equal(await pingsIn(FakeSocket.last), 1);
+  FakeSocket.last.tell(state('listening'));
+  assert.equal(await pingsIn(FakeSocket.last), 0);
+  await parley.close();
 });
 
 test('a key that is not good any more is not tried again', async () => {

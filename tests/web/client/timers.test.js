@@ -11,6 +11,7 @@ async function open() {
   const { parley, socket, sound } = await begin();
   socket.tell(...speaking());
   sound.progress('item_a', 50);
+  sound.progress('item_a', 60, { isPlaying: false }); // it ran dry
   socket.tell({ type: 'input_audio_buffer.speech_started', item_id: 'u' });
   socket.tell({ type: 'input_audio_buffer.speech_stopped', item_id: 'u' });
   return parley;

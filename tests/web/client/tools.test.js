@@ -29,6 +29,7 @@ let gates;
 const later = () => new Promise((resolve, reject) => gates.push({ resolve, reject }));
 const TOOLS = {
   weather: { description: 'The weather.', parameters: { type: 'object' }, call: ({ city }) => ({ city, rain: true }) },
+  endless: { description: 'Too much.', parameters: {}, call: ({ length }) => 'ü'.repeat(length) },
   slow: { description: 'Slow.', parameters: {}, call: () => later() },
   broken: {
     description: 'Breaks.',
@@ -283,4 +284,18 @@ test('a result after the end harms nothing', async () => {
   gates[0].resolve('late');
   await settle();
   assert.deepEqual(outputs(socket), []);
+});
+
+test('a result that is too long to be sent is told as an error', async () => {
+  const { parley, socket } = await withTools();
+  socket.tell(created('r'), ...calling('fits', 'endless', '{"length":131072}'));
+  socket.tell(...calling('bytes', 'endless', '{"length":131073}'));
+  socket.tell(...calling('letters', 'endless', '{"length":3000000}'), done('r'));
+  await settle();
+  const told = outputs(socket).map(([, id, output]) => [id, output.length > 1000 ? output.length : output]);
+  assert.deepEqual(told[0], ['call_fits', 131072]);
+  assert.match(told[1][1], /^Error: .*too long.*131073 characters, of at most 256 KiB/);
+  assert.match(told[2][1], /3000000 characters/);
+  assert.deepEqual(parley.items.map(({ call }) => call.status), ['failed', 'failed', 'done']);
+  assert.equal(asked(socket), 1);
 });

@@ -5,7 +5,7 @@ import { decodeBase64, encodeBase64 } from '../wire.js';
 const RATE_HZ = 24000; // what the server is told; a decoder may give another one, and says so
 const FRAME_US = 20000;
 const FRAME_SAMPLES = 480;
-const BITS_PER_SECOND = 32000; // a voice at 24 kHz is as good as untouched
+const BITS_PER_SECOND = 24000; // good for a voice, and with its JSON less than 64 kbit/s
 const TRIAL_FRAMES = 3; // an encoder that looks ahead has given a packet by then
 const TRIAL_LIMIT_MS = 1000; // a browser that needs longer for them is none to talk through
 
