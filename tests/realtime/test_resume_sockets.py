@@ -216,7 +216,7 @@ def test_a_new_socket_closes_the_old_one_that_still_lives() -> None:
         second = await dial(server, first.token)
         with pytest.raises(ConnectionClosed):
             await first.until("never")
-        assert first.socket.close_code == 1001
+        assert first.socket.close_code == 4001
         await settled(server, 1, 0)
         await second.until("response.done")
         assert not [e for e in first.events if e["type"] == "response.done"]
@@ -344,6 +344,6 @@ def test_a_network_that_fell_silent_was_heard_until_then() -> None:
             network.end()
             with pytest.raises(ConnectionClosed):
                 await first.until("never")
-            assert first.socket.close_code == 1001
+            assert first.socket.close_code == 4001
 
     serve(talk)
