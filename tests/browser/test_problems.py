@@ -219,3 +219,23 @@ def test_a_press_of_reload_goes_on_with_the_conversation(talk: OpenTalk, scripte
     page.wait_said("assistant", "You said: Before")
     assert len(page.wire.of_type("session.created")) > known
     assert page.page.evaluate("() => parley.sessionId") == session_id
+
+
+def test_the_button_goes_on_with_a_kept_conversation(talk: OpenTalk, scripted_url: str) -> None:
+    page = talk(scripted_url, is_fed=False)
+    page.start()
+    page.page.locator("#mute").click()
+    page.type_text("Before")
+    answer = page.wait_said("assistant", "You said: Before").get_attribute("data-item")
+    assert answer is not None
+    page.wait_heard(answer)
+    page.wait_state("listening")
+    session_id = page.page.evaluate("() => parley.sessionId")
+    page.page.context.clear_permissions()  # the browser asks anew: no microphone without a press
+    page.page.reload()
+    assert "kept" in page.problem()
+    page.page.context.grant_permissions(["microphone"], origin=scripted_url)
+    page.page.locator("#talk").click()
+    page.wait_said("assistant", "You said: Before")
+    assert page.page.evaluate("() => parley.sessionId") == session_id
+    page.page.wait_for_function("() => parley.microphone !== null")

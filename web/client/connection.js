@@ -234,8 +234,15 @@ async function explainRefusal({ address, key, isResuming, fetch }) {
     const what = key ? 'The key is wrong.' : 'This server wants a key.';
     return new ParleyError('unauthorised', [what, said].filter(Boolean).join(' '));
   } catch {
-    return new ParleyError('unreachable', 'The server does not answer. Is it running, and its address right?');
+    return new ParleyError('unreachable', unanswered(pageAddress(address, '/')));
   }
+}
+
+// To a page of another origin a browser shows no answer of a server that does not allow it.
+function unanswered(server, { origin } = globalThis.location ?? {}) {
+  const words = 'The server does not answer. Is it running, and its address right?';
+  if (!origin || new URL(server).origin === origin) return words;
+  return `${words} Does it allow pages of ${origin} (server.origins)?`;
 }
 
 function unexplained(isResuming) {

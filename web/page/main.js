@@ -71,7 +71,7 @@ const controls = new Controls(
     note: byId('microphone-note'),
   },
   {
-    talk: () => (isRunning() ? stop() : start()),
+    talk: () => (isRunning() ? stop() : talk()),
     mute: () => setMuted(!parley.isMuted),
     useMicrophone: () => useMicrophone(store.parleyOptions().microphone),
     interrupt: () => parley.interrupt(),
@@ -123,6 +123,12 @@ async function start({ isMuted = false, ...choices } = {}) {
     if (parley === mine) opening = null;
   }
   showControls();
+}
+
+// A conversation that a reload has kept goes on; whoever presses this button wants to speak in it.
+function talk() {
+  const { resume } = lastChoices;
+  return start(resume && keptConversation() ? { resume } : {});
 }
 
 // What is lacking may also be the microphone of a conversation that goes on.
@@ -271,7 +277,7 @@ if (kept) {
   if (mayListen || maySoundUnasked()) {
     await start(lastChoices);
   } else {
-    const message = 'Your conversation is kept for about a minute: press to go on with it.';
+    const message = 'Your conversation is kept for about a minute: press Start talking to go on with it, or just hear the rest.';
     problem.show({ code: 'sound_blocked', message, isFatal: false });
   }
 }

@@ -100,6 +100,17 @@ for (const [what, { answers, ...options }, code, message] of refusals) {
   });
 }
 
+test('to a page of another origin it is said that the server may not allow it', async () => {
+  globalThis.location = { origin: 'https://demo.example' };
+  try {
+    const opening = refused(dial({ fetch: fakeFetch(null) }));
+    FakeSocket.last.end(1006);
+    assert.match((await opening).message, /running.*https:\/\/demo\.example \(server\.origins\)/);
+  } finally {
+    delete globalThis.location;
+  }
+});
+
 test('a key that no header can carry is no failure of the server', async () => {
   class Strict {
     constructor(_address, protocols) {
